@@ -112,7 +112,7 @@ let package = Package(
         .target(name: "Threads", swiftSettings: cold),
         .target(name: "ModularArithmetic", swiftSettings: computing),
         .target(name: "AgentProtocol", dependencies: ["Text"], swiftSettings: cold),
-        .target(name: "TokenCore", swiftSettings: cold),
+        .target(name: "TokenCore", dependencies: ["Text"], swiftSettings: cold),
         .target(
             name: "SealedStore",
             dependencies: ["CSodium", "Text", "Threads", "TokenCore"],
@@ -352,12 +352,12 @@ let package = Package(
         ),
         .testTarget(
             name: "AgentProtocolTests",
-            dependencies: ["AgentProtocol", "TestSupport"],
+            dependencies: ["AgentProtocol", "TestSupport", "Text"],
             swiftSettings: testing
         ),
         .testTarget(
             name: "TokenCoreTests",
-            dependencies: ["FleetSimulation", "TokenCore", "TestSupport"],
+            dependencies: ["FleetSimulation", "TokenCore", "TestSupport", "Text"],
             swiftSettings: testing
         ),
         .testTarget(

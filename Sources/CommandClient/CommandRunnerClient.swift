@@ -113,7 +113,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
             guard let known = CommandVariable(name: variable),
                 value.utf8.count <= CommandVariable.maximumValueLength
             else {
-                throw CommandFailure(message: "\(name) cannot be told \(variable)")
+                throw CommandFailure(message: "cannot pass \(variable) to \(name)")
             }
             variables[known] = value
         }
@@ -142,7 +142,9 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         let result = try await exchange(number, RunnerFrame.loading(number))
         guard result.standardOutput == table.digest else {
-            throw CommandFailure(message: "the configuration changed while it was read; reload it once more")
+            throw CommandFailure(
+                message: "the configuration changed while it was read (run: tokenctl reload)"
+            )
         }
         let old = commands.withLock { commands in
             defer { commands = Commands(table) }
@@ -186,7 +188,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
 
 extension CommandFailure {
     fileprivate static let runnerEnded = CommandFailure(
-        message: "tokenagent-runner, the process that runs commands, is not running; restart the agent"
+        message: "tokenagent-runner is not running (run: tokenctl shutdown && tokenagent)"
     )
 }
 

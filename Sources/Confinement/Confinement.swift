@@ -32,8 +32,8 @@ package struct ConfinementReport: Equatable, Sendable {
 package struct ConfinementGap: Error, Equatable, Sendable, CustomStringConvertible {
     /// A protection of the sandbox; the raw value describes its absence.
     package enum Protection: String, Sendable {
-        case files = "files outside the agent's own are not closed off (Landlock)"
-        case systemCalls = "system calls are not filtered (seccomp)"
+        case files = "Landlock inactive"
+        case systemCalls = "seccomp inactive"
     }
 
     package let protection: Protection

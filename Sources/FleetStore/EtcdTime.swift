@@ -10,7 +10,7 @@ import TokenCore
 /// clock that was set.
 final class EtcdTime: Sendable {
     /// The maximum error of one estimate, from rounding and a slow response: 8 seconds.
-    private static let blur = Duration.seconds(8)
+    private static let tolerance = Duration.seconds(8)
 
     /// etcd's time at the start of this host's boot-time clock.
     private let origin = Mutex<WallTime?>(nil)
@@ -19,7 +19,7 @@ final class EtcdTime: Sendable {
     func heard(_ seconds: Int64, at now: Instant) {
         let estimate = WallTime(secondsSince1970: seconds) + (Instant(nanoseconds: 0) - now)
         origin.withLock { origin in
-            guard let known = origin, estimate < known, known - estimate < EtcdTime.blur else {
+            guard let known = origin, estimate < known, known - estimate < EtcdTime.tolerance else {
                 origin = estimate
                 return
             }

@@ -11,9 +11,9 @@ extension FleetStore {
         do throws(FleetStoreError) {
             try await self.survey(sessions, into: &survey)
         } catch {
-            survey.trouble = error
+            survey.storeError = error
         }
-        survey.watchTrouble = flow.trouble
+        survey.watchError = flow.storeError
         survey.members = await members()
         survey.time = survey.time ?? time
         survey.clockLead = clockLead
@@ -27,19 +27,19 @@ extension FleetStore {
         for session in sessions {
             var found = FleetSurvey.Session()
             do throws(FleetStoreError) {
-                let sight = try await look(at: session, since: 0)
-                found.record = sight.view.record
-                found.intent = sight.view.intent.flatMap { intent in
+                let readResult = try await look(at: session, since: 0)
+                found.record = readResult.view.record
+                found.intent = readResult.view.intent.flatMap { intent in
                     found.record.map { intent.concerns($0) } == true ? intent : nil
                 }
-                found.lates = sight.view.lates.count + sight.unreadableLates.count
-                found.trouble = sight.unreadableLates.first.map {
-                    FleetStoreError(.unreadable, "a late answer \($0)")
+                found.lateResults = readResult.view.lateResults.count + readResult.unreadableLates.count
+                found.storeError = readResult.unreadableLates.first.map {
+                    FleetStoreError(.unreadable, "a late response \($0)")
                 }
-                survey.time = sight.view.time
+                survey.time = readResult.view.time
             } catch {
                 guard error.kind == .unreadable else { throw error }
-                found.trouble = error
+                found.storeError = error
             }
             survey.sessions[session] = found
         }
@@ -62,10 +62,10 @@ extension FleetStore {
         let members = found.map { found in
             var member = found.member
             if let first, let cluster = found.cluster, cluster != first.cluster {
-                member.trouble = FleetStoreError(
+                member.storeError = FleetStoreError(
                     .unavailable,
-                    "it is not of the cluster that \(first.member.endpoint) is of",
-                    remedy: "name the members of one cluster in endpoints"
+                    "not in the same cluster as \(first.member.endpoint)",
+                    remedy: .set("fleet.endpoints to members of one cluster")
                 )
             }
             return member
@@ -84,14 +84,14 @@ extension FleetStore {
             member.version = status.version
             member.hasLeader = status.leader != 0
             member.size = status.size
-            member.trouble = FleetStoreError(of: status)
+            member.storeError = FleetStoreError(of: status)
             // A member reports its status to everybody, but its contents only to authorized users.
             if member.hasLeader {
                 let hosts = records.names.hosts
                 try await client.checkReading(EtcdKeys(from: hosts.start, upTo: hosts.end), at: endpoint)
             }
         } catch {
-            member.trouble = trouble(error)
+            member.storeError = storeError(error)
             member.isRefusing = error.isRefusal
         }
         return (member, cluster)
@@ -181,12 +181,13 @@ extension FleetStoreError {
     /// Creates an error from a member's status, or returns `nil` if nothing is wrong.
     fileprivate init?(of status: EtcdStatus) {
         guard status.leader != 0 else {
-            self.init(.unavailable, "it has no leader: most members of etcd are away")
+            self.init(.unavailable, "no leader: most members of etcd are unreachable")
             return
         }
         guard let first = status.troubles.first else { return nil }
         self =
             status.isOutOfSpace
-            ? FleetStoreError(EtcdFailure.outOfSpace) : FleetStoreError(.unavailable, "etcd says: \(first)")
+            ? FleetStoreError(EtcdFailure.outOfSpace)
+            : FleetStoreError(.unavailable, "etcd reports: \(first)")
     }
 }

@@ -68,7 +68,7 @@ package final class FleetStore: FleetSharing {
         since epoch: UInt32
     ) async throws(FleetStoreError) -> FleetReadResult {
         let answer = try await read(session)
-        return try FleetSightReading(records: records, session: session, epoch: epoch).sight(answer)
+        return try FleetReadResultParsing(records: records, session: session, epoch: epoch).readResult(answer)
     }
 
     package func grantLease(_ lifetime: Duration) async throws(FleetStoreError) -> FleetLease {
@@ -121,20 +121,18 @@ package final class FleetStore: FleetSharing {
             if let date = answer.date { etcdTime.heard(date, at: timekeeper.now) }
             return answer
         } catch {
-            throw trouble(error)
+            throw storeError(error)
         }
     }
 
     /// Converts an error, adding a remedy that depends on this fleet's prefix in etcd.
-    func trouble(_ failure: EtcdFailure) -> FleetStoreError {
-        var trouble = FleetStoreError(failure)
-        if trouble.kind == .denied {
+    func storeError(_ failure: EtcdFailure) -> FleetStoreError {
+        var storeError = FleetStoreError(failure)
+        if storeError.kind == .denied {
             let prefix = String(decoding: records.names.prefix, as: UTF8.self)
-            trouble.remedy =
-                "etcdctl role grant-permission ROLE readwrite --prefix=true \(prefix), or, if the other hosts have "
-                + "another prefix, give this host their key and restart its agent"
+            storeError.remedy = .run("etcdctl role grant-permission ROLE readwrite --prefix=true \(prefix)")
         }
-        return trouble
+        return storeError
     }
 
     // MARK: Sealing and opening
@@ -143,13 +141,13 @@ package final class FleetStore: FleetSharing {
         _ transaction: FleetTransaction,
         of session: SessionName,
         as binding: FleetBinding,
-        seen sight: FleetReadResult,
+        seen readResult: FleetReadResult,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
     ) throws(FleetStoreError) -> SealedFleetTransaction {
         try FleetTransactionSealing(
             records: records,
-            sight: sight,
+            readResult: readResult,
             contents: contents.mapValues { FleetContent(snapshot: $0, binding: binding) },
             lease: lease,
             clock: clock
@@ -158,20 +156,25 @@ package final class FleetStore: FleetSharing {
 
     package func open(
         _ attempt: AttemptID,
-        in sight: FleetReadResult,
+        in readResult: FleetReadResult,
         as binding: FleetBinding
     ) throws(FleetStoreError) -> SessionSnapshot? {
         let found: FleetContent?
         do throws(FleetValueError) {
-            found = try content(of: attempt, in: sight)
+            found = try content(of: attempt, in: readResult)
         } catch {
-            throw FleetStoreError(unreadable: "record or late answer", of: sight.session, error)
+            throw FleetStoreError(
+                unreadable: "record or late response",
+                of: readResult.session,
+                error,
+                at: role
+            )
         }
         return try found.map { content throws(FleetStoreError) in
             let differences = content.binding.differences(from: binding)
             guard differences.isEmpty else {
                 for secret in content.snapshot.secrets { memory.erase(secret) }
-                throw FleetStoreError(sight.session, differsIn: differences)
+                throw FleetStoreError(readResult.session, differsIn: differences)
             }
             return content.snapshot
         }
@@ -179,22 +182,23 @@ package final class FleetStore: FleetSharing {
 
     private func content(
         of attempt: AttemptID,
-        in sight: FleetReadResult
+        in readResult: FleetReadResult
     ) throws(FleetValueError) -> FleetContent? {
-        let name = records.names.name(of: sight.session)
+        let name = records.names.name(of: readResult.session)
         func value(_ kind: FleetKeyName.Kind) -> [UInt8]? {
-            sight.values[records.names.bytes(of: FleetKeyName(kind, of: name))]
+            readResult.values[records.names.bytes(of: FleetKeyName(kind, of: name))]
         }
-        if sight.view.record?.attempt == attempt {
+        if readResult.view.record?.attempt == attempt {
             let values = FleetRecordValues(record: value(.record), access: value(.access))
-            return try records.open(values, of: sight.session, since: sight.epoch, at: clock).content
+            return try records.open(values, of: readResult.session, since: readResult.epoch, at: clock)
+                .content
         }
-        guard let late = sight.view.lates.first(where: { $0.attempt == attempt }),
+        guard let late = readResult.view.lateResults.first(where: { $0.attempt == attempt }),
             let bytes = value(late.kind)
         else { return nil }
         // Only the record is certain to have the newest epoch.
         let key = FleetKeyName(late.kind, of: name)
-        return try records.open(late: bytes, under: key, of: sight.session, at: clock).content
+        return try records.open(late: bytes, under: key, of: readResult.session, at: clock).content
     }
 
     /// Returns whether a record belongs to this client and server.
@@ -233,7 +237,7 @@ package final class FleetStore: FleetSharing {
         } catch {
             throw FleetStoreError(
                 .unreadable,
-                "tokens of \(session) that were kept for the fleet: \(error.sentence)"
+                "the stored fleet tokens of \(session) cannot be used: the value \(error.sentence)"
             )
         }
     }

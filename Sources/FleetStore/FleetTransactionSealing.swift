@@ -6,12 +6,12 @@ import TokenCore
 /// The sealing of one member's transaction, with the exact bytes of one read in its conditions.
 struct FleetTransactionSealing {
     let records: FleetRecords
-    let sight: FleetReadResult
+    let readResult: FleetReadResult
     let contents: [AttemptID: FleetContent]
     let lease: FleetLease?
     let clock: FleetClock
 
-    private var session: SessionName { sight.session }
+    private var session: SessionName { readResult.session }
     private var names: FleetNames { records.names }
 
     func sealed(_ transaction: FleetTransaction) throws(FleetStoreError) -> SealedFleetTransaction {
@@ -26,12 +26,12 @@ struct FleetTransactionSealing {
     private func condition(
         _ condition: FleetTransaction.Condition
     ) throws(FleetStoreError) -> SealedFleetTransaction.Condition {
-        let view = sight.view
+        let view = readResult.view
         return switch condition {
         case .record(let header): try same(.record, isThere: header != nil, isSeen: view.record == header)
         case .intent(let intent): try same(.intent, isThere: intent != nil, isSeen: view.intent == intent)
         case .lock(let lock): try same(.lock, isThere: lock != nil, isSeen: view.lock == lock)
-        case .late(let late): try same(late.kind, isThere: true, isSeen: view.lates.contains(late))
+        case .late(let late): try same(late.kind, isThere: true, isSeen: view.lateResults.contains(late))
         case .noLate(let lineage, let parent): noneBetween(lineage, parent)
         }
     }
@@ -44,14 +44,14 @@ struct FleetTransactionSealing {
     ) throws(FleetStoreError) -> SealedFleetTransaction.Condition {
         let key = bytes(of: kind)
         guard isThere else { return .absent(key) }
-        guard isSeen, let value = sight.values[key] else {
-            throw FleetStoreError(.unknownValue, "a condition names a value that was not read")
+        guard isSeen, let value = readResult.values[key] else {
+            throw FleetStoreError(.unknownValue, "a condition refers to a value that was not read")
         }
         return .value(key, value)
     }
 
     private func noneBetween(_ lineage: Lineage, _ parent: UInt64) -> SealedFleetTransaction.Condition {
-        let range = names.lates(of: names.name(of: session), lineage, parent: parent)
+        let range = names.lateResults(of: names.name(of: session), lineage, parent: parent)
         return .noneBetween(range.start, range.end)
     }
 
@@ -76,11 +76,11 @@ struct FleetTransactionSealing {
                 )
             ]
         case .putLock(let attempt):
-            guard lease != nil else { throw FleetStoreError(.unknownValue, "a lock wants a lease") }
+            guard lease != nil else { throw FleetStoreError(.unknownValue, "a lock requires a lease") }
             return [.put(bytes(of: .lock), FleetRecords.value(lock: attempt), isLeased: true)]
         case .putLate(let late):
             guard let content = contents[late.attempt] else {
-                throw FleetStoreError(.unknownValue, "the tokens of a late answer are not here")
+                throw FleetStoreError(.unknownValue, "the tokens of a late response are missing")
             }
             let value = try FleetStoreError.sealing { () throws(StorageFailure) in
                 try records.value(late, content, of: session, at: clock)
@@ -91,14 +91,14 @@ struct FleetTransactionSealing {
         case .deleteLate(let late): return [.delete(bytes(of: late.kind))]
         case .deleteLates:
             // An unreadable late response may contain the only tokens.
-            if let reason = sight.unreadableLates.first {
+            if let reason = readResult.unreadableLates.first {
                 throw FleetStoreError(
                     .unreadable,
-                    "a late answer of \(session) in etcd \(reason)",
-                    remedy: FleetStoreError.repair(session)
+                    "a late response of \(session) in etcd \(reason)",
+                    remedy: FleetStoreError.repair(session, at: records.role)
                 )
             }
-            let range = names.lates(of: names.name(of: session))
+            let range = names.lateResults(of: names.name(of: session))
             return [.deleteBetween(range.start, range.end)]
         }
     }

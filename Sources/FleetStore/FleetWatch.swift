@@ -107,8 +107,10 @@ struct FleetWatch {
     private func news(of name: FleetName, at place: FleetRevision, _ time: FleetTime) -> FleetEvent {
         guard let session = sessions[name] else { return .connected }
         let pairs = (values[name] ?? [:]).map { (key: $0.key, value: $0.value) }
-        let reading = FleetSightReading(records: records, session: session, epoch: 0)
-        guard let sight = try? reading.sight(of: pairs, at: place, time) else { return .changed(session) }
-        return .shown(sight)
+        let reading = FleetReadResultParsing(records: records, session: session, epoch: 0)
+        guard let readResult = try? reading.readResult(of: pairs, at: place, time) else {
+            return .changed(session)
+        }
+        return .shown(readResult)
     }
 }

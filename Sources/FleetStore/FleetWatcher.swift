@@ -50,7 +50,7 @@ final class FleetWatcher: Sendable {
                 await take(.resumed)
             // Missed changes are read once the watch is connected again.
             case .historyLost: watch.withLock { $0.historyCompacted() }
-            case .trouble(let failure): await goOn(without: failure)
+            case .failed(let failure): await pollChanges(without: failure)
             }
         }
     }
@@ -58,15 +58,15 @@ final class FleetWatcher: Sendable {
     /// Reads the changes while no watch is connected, as rarely as a silent watch is reopened.
     ///
     /// A proxy between this host and etcd may pass on calls but hold back streams.
-    private func goOn(without failure: EtcdFailure) async {
-        await take(.trouble(store.flow.trouble ?? store.trouble(failure)))
+    private func pollChanges(without failure: EtcdFailure) async {
+        await take(.storeError(store.flow.storeError ?? store.storeError(failure)))
         let now = ContinuousClock.now
         guard readWithout.withLock({ $0.map { now - $0 >= store.silence } ?? true }) else { return }
         readWithout.withLock { $0 = now }
         let news = await readAll()
         store.flow.note(isWhole: news == nil)
         await tell(news ?? [])
-        await take(.trouble(store.flow.trouble ?? store.trouble(failure)))
+        await take(.storeError(store.flow.storeError ?? store.storeError(failure)))
     }
 
     /// Returns whether the watch, which has been silent until `header`, has missed a change.

@@ -15,12 +15,12 @@ final class WatchHealth: Sendable {
     }
 
     /// The error of the watch while etcd responds to calls, or `nil` if there is none.
-    var trouble: FleetStoreError? {
+    var storeError: FleetStoreError? {
         guard !isWhole.load(ordering: .relaxed) else { return nil }
         return FleetStoreError(
             .unavailable,
-            "what stands between this host and etcd holds back what etcd tells of changes",
-            remedy: "have it pass on the answers of /v3/watch at once, without a buffer"
+            "a proxy between this host and etcd delays change notifications",
+            remedy: .set("the proxy in front of etcd to pass on /v3/watch without buffering")
         )
     }
 }

@@ -130,10 +130,11 @@ package enum ForwardProxyURLError: Error, Equatable, Sendable, CustomStringConve
 
     package var description: String {
         switch self {
-        case .notAnAddress: "is not the address of a proxy, such as \"http://proxy.example.com:3128\""
-        case .otherScheme: "must begin with http:// or https:// (no other proxies are supported)"
+        case .notAnAddress: "is not a proxy URL such as \"http://proxy.example.com:3128\""
+        case .otherScheme: "must begin with http:// or https:// (other proxies are not supported)"
         case .hasCredentials:
-            "must not contain a user name or password: write them to a file and set proxy_credentials_file"
+            "must not contain a user name or password "
+                + Remedy.set("proxy_credentials_file").parenthesized
         }
     }
 }

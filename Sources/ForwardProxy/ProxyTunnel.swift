@@ -40,7 +40,7 @@ package struct ProxyTunnel: Sendable {
         if IPAddress(proxy.host) != nil { configuration.certificateVerification = .noHostnameVerification }
         if !authorities.isEmpty { configuration.additionalTrustRoots = [.certificates(authorities)] }
         guard let context = try? NIOSSLContext(configuration: configuration) else {
-            throw .insecure("there are no certificates")
+            throw .insecure("cannot load the CA certificates")
         }
         self.context = context
     }
@@ -74,7 +74,7 @@ package struct ProxyTunnel: Sendable {
                 )
             )
         } catch {
-            established.fail(ProxyFailure.insecure("TLS cannot begin"))
+            established.fail(ProxyFailure.insecure("cannot start TLS"))
         }
         return established.futureResult
     }
@@ -107,12 +107,12 @@ package enum ProxyFailure: Error, Equatable, Sendable {
     package func message(of proxy: ForwardProxy) -> String {
         switch self {
         case .unreachable(let reason): "cannot connect to the proxy \(proxy): \(reason)"
-        case .timedOut: "the proxy \(proxy) opened no connection in time"
+        case .timedOut: "connection through the proxy \(proxy) timed out"
         case .insecure(let reason): "the proxy \(proxy) is not trusted: \(reason)"
         case .loginRequired:
             "the proxy \(proxy) requires a user name and password, or rejected them (status 407)"
         case .rejected(let status): "the proxy \(proxy) rejected the connection (status \(status))"
-        case .notAProxy(let reason): "\(proxy) does not respond as a proxy: \(reason)"
+        case .notAProxy(let reason): "\(proxy) is not a working proxy: \(reason)"
         }
     }
 }
@@ -186,7 +186,7 @@ private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
         received += unwrapInboundIn(data).readableBytesView
         while !isOver, let head = nextHead() { take(head, context) }
         guard !isOver else { return }
-        if !hasAsked { return end(context, .notAProxy("it speaks first")) }
+        if !hasAsked { return end(context, .notAProxy("it sent data before the request")) }
         if received.count > ProxyConnectHandler.maximumHead {
             end(context, .notAProxy("its response is too long"))
         }
@@ -206,19 +206,19 @@ private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
 
     private func take(_ head: ArraySlice<UInt8>, _ context: ChannelHandlerContext) {
         guard let status = ProxyConnectHandler.status(of: head) else {
-            return end(context, .notAProxy("it does not speak HTTP"))
+            return end(context, .notAProxy("its response is not HTTP"))
         }
         switch status {
         case 100..<200 where status != 101 && interimCount < ProxyConnectHandler.maximumInterim:
             interimCount += 1
         case 200..<300:
             guard received.isEmpty else {
-                return end(context, .notAProxy("it sends more than was asked for"))
+                return end(context, .notAProxy("it sent data after its response"))
             }
             end(context, nil)
         case 407: end(context, .loginRequired)
         case 300..<600: end(context, .rejected(status: status))
-        default: end(context, .notAProxy("it responds with status \(status)"))
+        default: end(context, .notAProxy("its response has status \(status)"))
         }
     }
 
@@ -255,7 +255,7 @@ private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
         switch error {
         case is NIOSSLExtraError: return .insecure("its certificate is for another host name")
         case let error as NIOSSLError where "\(error)".contains("CERTIFICATE_VERIFY_FAILED"):
-            return .insecure("its certificate is not signed by a known authority, or not valid now")
+            return .insecure("unknown issuer, expired or not yet valid")
         case is NIOSSLError, is BoringSSLError: return .insecure("the TLS handshake failed")
         default: return .notAProxy("it closed the connection")
         }

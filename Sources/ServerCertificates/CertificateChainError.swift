@@ -73,20 +73,20 @@ package enum CertificateChainError: Equatable, Sendable {
         case .expired(let authority, let time):
             "\(CertificateChainError.subject(authority)) expired on \(CertificateChainError.day(time))"
         case .notYetValid(let authority, let time):
-            "\(CertificateChainError.subject(authority)) is not valid before \(DurationPhrase.rfc3339(time)): is this computer's clock right?"
+            "\(CertificateChainError.subject(authority)) is not valid before \(DurationPhrase.rfc3339(time)) "
+                + Remedy.set("the clock of this machine").parenthesized
         case .otherPurpose:
-            "the server's certificate is not one for servers (its extended key usage lacks serverAuth)"
-        case .signedByItself: "the server's certificate is signed by itself, not by an authority known here"
+            "the server's certificate is not for servers (no serverAuth in its extended key usage)"
+        case .signedByItself: "the server's certificate is self-signed and not trusted"
         case .unknownAuthority(let name):
-            "the server's certificate is signed by \(name), an authority that is not known here"
+            "the server's certificate is signed by an unknown CA: \(name)"
         case .limitsAddresses(let name):
-            "the authority \(name) of the server's certificate is limited to some IP addresses (name constraints), "
-                + "which is not supported: use a certificate without IP addresses, or an authority without that limit"
+            "the server's CA \(name) is limited to some IP addresses, which is not supported"
         }
     }
 
     private static func subject(_ authority: String?) -> String {
-        authority.map { "the certificate of the server's authority \($0)" } ?? "the server's certificate"
+        authority.map { "the certificate of the server's CA \($0)" } ?? "the server's certificate"
     }
 
     private static func day(_ seconds: Int64) -> String {
@@ -193,6 +193,6 @@ private struct CertificateFields {
                 parts[Array(type.content)] = String(decoding: value.content, as: UTF8.self)
             }
         }
-        return (parts[commonName] ?? parts[organization]).map { "\"\($0)\"" } ?? "an authority without a name"
+        return (parts[commonName] ?? parts[organization]).map { "\"\($0)\"" } ?? "a CA without a name"
     }
 }

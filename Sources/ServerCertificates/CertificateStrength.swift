@@ -17,7 +17,7 @@ package enum CertificateStrength {
             return "the server's certificate cannot be read"
         }
         if outdatedSignatures.contains(signature) {
-            return "the server's certificate is signed with SHA-1 or something older"
+            return "the server's certificate is signed with SHA-1 or older"
         }
         let key = try certificate.extractPublicKey().toSPKIBytes()
         guard let bits = modulusBits(key), bits < minimumModulus else { return nil }

@@ -51,8 +51,8 @@ package struct SystemRoots: Hashable, Sendable {
     /// The reason there are no certificates, or `nil` if there is a file.
     package var lack: String? {
         guard stamp == nil else { return nil }
-        if isNamed, let path { return "\(SystemRoots.variable) names \(path), which cannot be read" }
-        return "this machine has no certificates of authorities (\(SystemRoots.usualFiles[0]) or the like)"
+        if isNamed, let path { return "\(SystemRoots.variable): cannot read \(path)" }
+        return "no CA certificates found on this machine (such as \(SystemRoots.usualFiles[0]))"
     }
 
     /// The roots for the TLS library, which are empty without a file.

@@ -12,7 +12,7 @@ extension TOMLCursor {
             content += try escape()
             content += take(while: \.isBasicText)
         }
-        guard take("\"") else { throw error("a string ends with \" on its line, without control characters") }
+        guard take("\"") else { throw notClosed }
         return String(decoding: content, as: UTF8.self)
     }
 
@@ -20,8 +20,13 @@ extension TOMLCursor {
     mutating func literalString() throws(TOMLError) -> String {
         advance()
         let content = take { $0.isTOMLText && $0 != UInt8(ascii: "'") }
-        guard take("'") else { throw error("a string ends with ' on its line, without control characters") }
+        guard take("'") else { throw notClosed }
         return String(decoding: content, as: UTF8.self)
+    }
+
+    /// The error of a string on one line without its closing quote here.
+    private var notClosed: TOMLError {
+        error("string is not closed on its line, or contains a control character")
     }
 
     /// Reads the rest of `"""…"""` after the opening quotes.
@@ -58,7 +63,7 @@ extension TOMLCursor {
             } else if quote == UInt8(ascii: "'") || !takeFoldedLines() {
                 let piece = try piece(&self)
                 guard !piece.isEmpty else {
-                    throw error("a string of several lines is not closed, or holds a control character")
+                    throw error("multi-line string is not closed, or contains a control character")
                 }
                 content += piece
             }
@@ -104,7 +109,7 @@ extension TOMLCursor {
             if let scalar = scalar(digits: 8) { return Array(String(scalar).utf8) }
         default: break
         }
-        throw start.error("this is no escape; write \\\\ for a backslash, or the text in ' quotes")
+        throw start.error("invalid escape (write \\\\ for a backslash, or use ' quotes)")
     }
 
     private mutating func scalar(digits: Int) -> Unicode.Scalar? {

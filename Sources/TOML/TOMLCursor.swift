@@ -81,7 +81,7 @@ struct TOMLCursor {
         skipBlanks()
         if next == UInt8(ascii: "#") { _ = take(while: \.isTOMLText) }
         guard next == nil || takeLineEnd() else {
-            throw error("the line should end here: something is written that does not belong there")
+            throw error("unexpected text at end of line")
         }
     }
 

@@ -77,7 +77,7 @@ struct TOMLParser {
         let isElement = cursor.take("[")
         let path = try keyPath(at: position)
         guard cursor.take("]"), !isElement || cursor.take("]") else {
-            throw cursor.error("a header ends with \(isElement ? "]]" : "]") behind its name")
+            throw cursor.error("expected \"\(isElement ? "]]" : "]")\" after the name of a table")
         }
         return isElement ? try tree.beginElement(path) : try tree.beginTable(path)
     }
@@ -88,7 +88,7 @@ struct TOMLParser {
         of tree: inout TOMLTree
     ) throws(TOMLError) {
         let path = try keyPath(at: cursor.position)
-        guard cursor.take("=") else { throw cursor.error("= is missing behind a key") }
+        guard cursor.take("=") else { throw cursor.error("expected \"=\" after key") }
         cursor.skipBlanks()
         try tree.set(path, to: value(), in: table)
     }
@@ -98,7 +98,7 @@ struct TOMLParser {
         var keys: [ByteText] = []
         repeat {
             guard keys.count < Self.maximumParts else {
-                throw cursor.error("a key has more than \(Self.maximumParts) parts")
+                throw cursor.error("key has more than \(Self.maximumParts) parts")
             }
             cursor.skipBlanks()
             keys.append(ByteText(try key()))
@@ -114,7 +114,7 @@ struct TOMLParser {
         default:
             let bytes = cursor.take(while: \.isBareKeyByte)
             guard !bytes.isEmpty else {
-                throw cursor.error("a key is missing: letters, digits, - and _, or a string in quotes")
+                throw cursor.error("expected a key: letters, digits, - and _, or a string in quotes")
             }
             return String(decoding: bytes, as: UTF8.self)
         }
@@ -146,7 +146,7 @@ extension TOMLParser {
     ) throws(TOMLError) -> TOMLValue.Content {
         depth += 1
         guard depth <= Self.deepestNesting else {
-            throw cursor.error("more than \(Self.deepestNesting) arrays and tables stand in one another")
+            throw cursor.error("arrays and tables are nested more than \(Self.deepestNesting) deep")
         }
         cursor.advance()
         let content = try read(&self)
@@ -164,7 +164,7 @@ extension TOMLParser {
             try cursor.skipLines()
             guard cursor.take(",") else {
                 guard cursor.take("]") else {
-                    throw cursor.error("an array goes on with , or ends with ]")
+                    throw cursor.error("expected \",\" or \"]\" in array")
                 }
                 return elements
             }
@@ -182,7 +182,7 @@ extension TOMLParser {
             cursor.skipBlanks()
         } while cursor.take(",")
         guard cursor.take("}") else {
-            throw cursor.error("an inline table goes on with , or ends with } on its line")
+            throw cursor.error("expected \",\" or \"}\" in inline table, on the same line")
         }
         return tree.content
     }
@@ -197,7 +197,7 @@ extension TOMLParser {
             text += [UInt8(ascii: " ")] + cursor.take(while: \.isSimpleValueByte)
         }
         guard let content = TOMLSimpleValue(text).content else {
-            throw start.error("a value is missing, or is text without quotes")
+            throw start.error("expected a value (is a string missing its quotes?)")
         }
         return content
     }

@@ -208,6 +208,9 @@ struct TOMLKeyPath {
     /// Returns the error that the key was already set at `first`.
     fileprivate func isTaken(since first: TOMLPosition) -> TOMLError {
         let name = (leading + [last]).map(\.text).joined(separator: ".")
-        return TOMLError(position: position, message: "\(name) is already written, on line \(first.line)")
+        return TOMLError(
+            position: position,
+            message: "duplicate key \"\(name)\" (first on line \(first.line))"
+        )
     }
 }

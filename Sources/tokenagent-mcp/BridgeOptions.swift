@@ -26,8 +26,8 @@ struct BridgeOptions {
         guard let address else {
             throw AgentError(
                 .badRequest,
-                "tokenagent-mcp is a part of tokenctl",
-                remedy: "use tokenctl mcp connect URL"
+                "tokenagent-mcp is started by tokenctl, not by hand",
+                remedy: .run("tokenctl mcp connect URL")
             )
         }
         self.address = address

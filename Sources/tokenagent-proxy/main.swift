@@ -33,7 +33,7 @@ enum TokenagentProxy {
     /// Gives up what it does not need, before there is a second thread.
     private static func confine(_ program: ProxyProgram) {
         guard hardening_refuse_new_privileges() == 0 else {
-            tell("cannot give up new privileges")
+            tell("cannot disable new privileges")
             exit(1)
         }
         // Only root has any, and a kernel before 6.3 does not know the other one.
@@ -44,7 +44,7 @@ enum TokenagentProxy {
             writable: ["/dev/null"],
             socketDirectories: program.socketDirectories
         )
-        for gap in Confinement.enter(rules).gaps { tell("not confined as it should be: \(gap)") }
+        for gap in Confinement.enter(rules).gaps { tell("sandbox incomplete: \(gap)") }
     }
 
     private static func raiseDescriptorLimit() {

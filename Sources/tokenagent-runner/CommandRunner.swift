@@ -60,7 +60,7 @@ enum CommandRunner {
     }
 
     private static func refuse() -> Never {
-        let usage = Array("tokenagent-runner: this program is started by tokenagent, not by hand\n".utf8)
+        let usage = Array("tokenagent-runner: started only by tokenagent\n".utf8)
         _ = unsafe write(STDERR_FILENO, usage, usage.count)
         exit(2)
     }

@@ -9,7 +9,7 @@ import Glibc
 /// Programs run `tokenctl get` all day. `tokenctl-commands` has every other command and replaces this
 /// process.
 ///
-/// - Entry points: `main`, which reads `get` with ``GetOptions`` and otherwise calls ``OtherCommands``.
+/// - Entry points: `main`, which reads `get` with ``GetOptions`` and otherwise calls ``CommandsProgram``.
 /// - May not: link the argument parser or any other module that makes the start slower.
 @main
 enum TokenCtl {
@@ -18,7 +18,7 @@ enum TokenCtl {
     }
 
     private static func status() throws(AgentError) -> Int32 {
-        guard let order = GetOptions.ofThisProcess() else { throw OtherCommands.takeOver() }
+        guard let order = GetOptions.ofThisProcess() else { throw CommandsProgram.execReplacement() }
         StartUp.protect()
         try order.carryOut()
         return 0

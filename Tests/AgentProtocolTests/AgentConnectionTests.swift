@@ -49,7 +49,7 @@ import Testing
                     .loginRequired,
                     "the login is over",
                     session: "work",
-                    remedy: "tokenctl login work"
+                    remedy: .run("tokenctl login work")
                 )
         )
     }
@@ -71,7 +71,7 @@ import Testing
     @Test func `nobody at the socket is no agent`() {
         let error = failure { _ = try AgentConnection(socket: "/nonexistent/agent.sock") }
         #expect(error?.code == .noAgent)
-        #expect(error?.remedy?.contains("tokenagent") == true)
+        #expect(error?.remedy == .run("tokenagent"))
     }
 
     @Test func `a path that does not fit is an error before anything is tried`() {
@@ -91,7 +91,7 @@ import Testing
         var connection = try AgentConnection(socket: agent.socket, maximumSilence: .milliseconds(100))
         let error = failure { try connection.exchange(AgentRequest(.get, "sessions")) }
         #expect(error?.code == .temporarilyUnavailable)
-        #expect(error?.message.contains(agent.socket) == true && error?.remedy == "tokenctl doctor")
+        #expect(error?.message.contains(agent.socket) == true && error?.remedy == .run("tokenctl doctor"))
         let stream = failure {
             _ = try AgentConnection(socket: agent.socket, maximumSilence: .milliseconds(100))
                 .lines(of: AgentRequest(.get, "events"))
@@ -225,7 +225,9 @@ import Testing
         #expect(error == AgentError(.locked, "locked"))
     }
 
-    /// What `body` throws; connections cannot be captured by the expectation macros.
+    /// Returns the error that `body` throws, or `nil` if it succeeds.
+    ///
+    /// The expectation macros cannot capture a connection.
     private func failure<Result>(_ body: () throws -> Result) -> AgentError? {
         do {
             _ = try body()

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT
 
 import Testing
+import Text
 
 @testable import AgentProtocol
 
-/// What a failure says in one line.
+/// The one-line message of an error.
 @Suite struct AgentErrorTests {
     @Test(
         arguments: [
             (
-                "Logged out by request.", "tokenctl login work",
-                "Logged out by request; run: tokenctl login work"
+                "logged out by the user", .run("tokenctl login work"),
+                "logged out by the user (run: tokenctl login work)"
             ),
-            ("The agent is locked.", "tokenctl unlock", "The agent is locked; run: tokenctl unlock"),
-            ("no agent", "tokenagent", "no agent; run: tokenagent"),
-            ("It failed.", "try again in 5s", "It failed; try again in 5s"), ("It failed.", nil, "It failed"),
-            ("Use tokenctl aws x.", "tokenctl aws x", "Use tokenctl aws x"),
+            ("agent is locked", .run("tokenctl unlock"), "agent is locked (run: tokenctl unlock)"),
+            ("no agent", .run("tokenagent"), "no agent (run: tokenagent)"),
+            ("It failed.", .retry("in 5s"), "It failed (retry: in 5s)"), ("It failed.", nil, "It failed"),
+            ("no hosts", .set("hosts in [session.x]"), "no hosts (set: hosts in [session.x])"),
             ("the server says: wait...", nil, "the server says: wait..."), ("", nil, ""),
-        ] as [(String, String?, String)]
+        ] as [(String, Remedy?, String)]
     )
     func `the remedy follows the message, as a command if it is one`(
         message: String,
-        remedy: String?,
+        remedy: Remedy?,
         line: String
     ) {
         #expect(AgentError(.internal, message, remedy: remedy).description == line)

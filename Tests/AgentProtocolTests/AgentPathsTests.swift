@@ -65,9 +65,9 @@ import Testing
 
     @Test func `without HOME the remedy names the variable that makes it unnecessary`() {
         let state = #expect(throws: AgentError.self) { try AgentPaths.socket { _ in nil } }
-        #expect(state?.remedy == "set HOME or TOKENAGENT_STATE_DIR")
+        #expect(state?.remedy == .set("HOME or TOKENAGENT_STATE_DIR"))
         let configuration = #expect(throws: AgentError.self) { try AgentPaths.configuration { _ in nil } }
-        #expect(configuration?.remedy == "set HOME or TOKENAGENT_CONFIG")
+        #expect(configuration?.remedy == .set("HOME or TOKENAGENT_CONFIG"))
     }
 
     @Test func `a socket path of 107 bytes is the longest`() throws {
@@ -95,7 +95,7 @@ import Testing
         let path = scratch.path("open")
         #expect(mkdir(path, 0o700) == 0 && chmod(path, 0o750) == 0)
         let error = #expect(throws: AgentError.self) { try PrivateDirectory.prepare(path) }
-        #expect(error?.remedy?.contains("chmod 700 \(path)") == true)
+        #expect(error?.remedy == .run("chmod 700 \(path)"))
     }
 
     @Test func `a symbolic link is refused even if it leads to a private directory`() throws {

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func `everything that can be demanded of a token is in the query`() {
-        let demand = TokenRequest(
+        let tokenRequest = TokenRequest(
             session: "work",
             minimumValidity: .seconds(60),
             timeout: .milliseconds(1500),
@@ -24,7 +24,7 @@ import Testing
             proof: TokenRequest.Proof(url: "https://api.example.com/?x=1", method: "POST", nonce: "n+/")
         )
         #expect(
-            demand.request(plainText: false).target
+            tokenRequest.request(plainText: false).target
                 == "/v1/sessions/work/token?min_valid=60&timeout=2&scope=a%20b%26c"
                 + "&audience=https%3A%2F%2Fapi.example.com%2F%3Fx%3D1&kind=id"
                 + "&dpop_url=https%3A%2F%2Fapi.example.com%2F%3Fx%3D1&dpop_method=POST&dpop_nonce=n%2B%2F"

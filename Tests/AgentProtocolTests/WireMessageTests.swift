@@ -34,19 +34,19 @@ import Text
         ),
         Section("GET /v1/sessions/NAME", SessionMembers.all),
         Section("POST /v1/sessions/NAME/refresh", RefreshMembers.all),
-        Section("POST /v1/sessions/NAME/report", ReportMembers.all, ReportAnswerMembers.all),
+        Section("POST /v1/sessions/NAME/report", ReportMembers.all, ReportResponseMembers.all),
         Section(
             "POST /v1/sessions/NAME/login",
             LoginMembers.all,
             OpenURLMembers.all,
             UserCodeMembers.all,
-            NeedMembers.all,
+            PromptMembers.all,
             NoticeMembers.all,
             DoneMembers.all,
             FailedMembers.all
         ),
         Section("POST /v1/sessions/NAME/login/ID", LoginAnswerMembers.all, LoginNumberMembers.all),
-        Section("POST /v1/sessions/NAME/logout", LogoutMembers.all, LogoutAnswerMembers.all),
+        Section("POST /v1/sessions/NAME/logout", LogoutMembers.all, LogoutResponseMembers.all),
         Section(
             "POST /v1/sessions/NAME/client-secret",
             ClientSecretMembers.all,
@@ -57,7 +57,7 @@ import Text
         Section("POST /v1/restrict", RestrictMembers.all),
         Section("POST /v1/lock", LockMembers.all),
         Section("POST /v1/unlock", UnlockMembers.all),
-        Section("POST /v1/reload", ReloadMembers.all, ReloadAnswerMembers.all),
+        Section("POST /v1/reload", ReloadMembers.all, ReloadResponseMembers.all),
         Section("POST /v1/shutdown", ShutdownMembers.all),
         Section("GET /v1/vault", VaultMembers.all, SlotRemovalMembers.all),
         Section(
@@ -67,10 +67,10 @@ import Text
         Section("POST /v1/vault/passwd", PassphraseMembers.all),
         Section("POST /v1/vault/rekey", RekeyMembers.all),
         Section("GET /v1/fleet", FleetMembers.all, FleetSessionMembers.all),
-        Section("POST /v1/fleet/join", FleetSessionWishMembers.all),
+        Section("POST /v1/fleet/join", FleetSessionRequestMembers.all),
         Section("POST /v1/fleet/remove", FleetRemovalMembers.all),
         Section("GET /v1/doctor", CheckMembers.all),
-        Section("POST /v1/examine", ExamineMembers.all, ExaminationMembers.all),
+        Section("POST /v1/examine", ExamineMembers.all, ServerProbeMembers.all),
     ]
 
     @Test(arguments: sections)

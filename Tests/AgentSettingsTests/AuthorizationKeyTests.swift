@@ -56,18 +56,21 @@ struct AuthorizationKeyTests {
 
     /// Keys, and the complaint about the last line.
     @Test(arguments: [
-        ("redirect_port = 1\nredirect_uri = \"http://localhost:1/\"", "redirect_port: must not stand beside"),
+        (
+            "redirect_port = 1\nredirect_uri = \"http://localhost:1/\"",
+            "redirect_port: cannot be combined with"
+        ),
         ("redirect_uri = \"/cb\"", "redirect_uri: must be an absolute URI without fragment"),
         ("redirect_uri = \"http://localhost:0/\"", "redirect_uri: must have a port from 1 to 65535"),
         ("max_age = 600", "max_age: must be a duration"),
         ("acr_values = 1", "acr_values: must be an array of"),
         ("authorization_parameters = { hd = 1 }", "authorization_parameters.hd: must be a string"),
         ("authorization_parameters = { state = \"x\" }", "must not set state, which tokenagent sets"),
-        ("authorization_parameters = { scope = \"x\" }", "must not set scope: it has the key scopes"),
+        ("authorization_parameters = { scope = \"x\" }", "must not set scope, which has the key scopes"),
         ("authorization_parameters = { client_secret = \"x\" }", "which a browser must not see"),
         (
             "authorization_parameters = { response_mode = \"fragment\" }",
-            "must not set response_mode to fragment, which browsers keep to themselves"
+            "must not set response_mode to fragment, which browsers do not send"
         ),
     ])
     func `a mistake is one line with its remedy`(keys: String, part: String) throws {

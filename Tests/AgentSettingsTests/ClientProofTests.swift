@@ -83,32 +83,32 @@ struct ClientProofTests {
         (
             #"client_authentication = "private_key_jwt""#,
             [
-                "client_authentication: \"private_key_jwt\" needs client_key_file or client_key_command or "
+                "client_authentication: \"private_key_jwt\" requires client_key_file or client_key_command or "
                     + "client_assertion or client_assertion_file or client_assertion_command"
             ]
         ),
         (
             #"client_authentication = "client_secret_jwt""#,
             [
-                "client_authentication: \"client_secret_jwt\" needs client_secret or client_secret_file or "
+                "client_authentication: \"client_secret_jwt\" requires client_secret or client_secret_file or "
                     + "client_secret_command or client_secret_sealed"
             ]
         ),
         (
             "client_key_file = \"/k\"\nclient_key_command = [\"k\"]",
-            ["client_key_command: only one of client_key_file, client_key_command may be given"]
+            ["client_key_command: mutually exclusive: client_key_file, client_key_command"]
         ),
         (
             "client_key_file = \"/k\"\nclient_secret = \"s\"",
-            ["client_secret: is never used: client_authentication is \"private_key_jwt\""]
+            ["client_secret: has no effect with client_authentication = \"private_key_jwt\""]
         ),
         (
             "client_key_file = \"/k\"\nclient_authentication = \"basic\"",
-            ["client_key_file: is never used: client_authentication is \"basic\""]
+            ["client_key_file: has no effect with client_authentication = \"basic\""]
         ),
         (
             #"client_key_id = "k""#,
-            ["client_key_id: is never used: it is for a client with a key or assertions"]
+            ["client_key_id: has no effect without a client key or assertion"]
         ),
         (
             #"client_authentication = "jwt""#,
@@ -119,45 +119,45 @@ struct ClientProofTests {
         ),
         (
             "client_key_file = \"/k\"\nclient_assertion_file = \"/a\"",
-            ["client_assertion_file: only one of client_key_file, client_assertion_file may be given"]
+            ["client_assertion_file: mutually exclusive: client_key_file, client_assertion_file"]
         ),
         (
             "client_assertion_file = \"/a\"\nclient_key_id = \"k\"",
-            ["client_key_id: is never used: what client_assertion_file gives is signed elsewhere"]
+            ["client_key_id: has no effect: the assertion of client_assertion_file is signed elsewhere"]
         ),
         (
             "client_assertion_command = [\"a\"]\nclient_assertion_audience = \"issuer\"",
             [
-                "client_assertion_audience: is never used: what client_assertion_command gives is signed elsewhere"
+                "client_assertion_audience: has no effect: the assertion of client_assertion_command is signed elsewhere"
             ]
         ),
         (
             "client_assertion = \"github-actions\"\nclient_key_id = \"k\"",
-            ["client_key_id: is never used: what client_assertion gives is signed elsewhere"]
+            ["client_key_id: has no effect: the assertion of client_assertion is signed elsewhere"]
         ),
         (
             "client_secret_file = \"/s\"\nclient_secret_sealed = true",
-            ["client_secret_sealed: only one of client_secret_file, client_secret_sealed may be given"]
+            ["client_secret_sealed: mutually exclusive: client_secret_file, client_secret_sealed"]
         ),
         (
             "client_secret_sealed = \"yes\"",
             ["client_secret_sealed: must be true or false, not a string"]
         ),
-        (#"client_assertion = "gitlab""#, ["client_assertion: \"gitlab\" is not \"github-actions\""]),
+        (#"client_assertion = "gitlab""#, ["client_assertion: must be \"github-actions\", not \"gitlab\""]),
         (
             #"client_authentication = "tls""#,
             [
-                "client_authentication: \"tls\" needs client_certificate_file",
-                "client_authentication: \"tls\" needs client_key_file or client_key_command",
+                "client_authentication: \"tls\" requires client_certificate_file",
+                "client_authentication: \"tls\" requires client_key_file or client_key_command",
             ]
         ),
         (
             #"client_certificate_file = "/c""#,
-            ["client_authentication: \"tls\" needs client_key_file or client_key_command"]
+            ["client_authentication: \"tls\" requires client_key_file or client_key_command"]
         ),
         (
             "client_certificate_file = \"/c\"\nflow = \"client_credentials\"",
-            ["client_authentication: \"tls\" needs client_key_file or client_key_command"]
+            ["client_authentication: \"tls\" requires client_key_file or client_key_command"]
         ),
         (#"client_key_file = "key.pem""#, ["client_key_file: must be an absolute path or begin with ~/"]),
     ])

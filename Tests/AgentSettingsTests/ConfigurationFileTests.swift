@@ -45,15 +45,17 @@ struct ConfigurationFileTests {
     @Test(arguments: [0o620, 0o602, 0o666] as [mode_t])
     func `a file others can write is refused`(mode: mode_t) throws {
         try withFile("", mode: mode) { path in
-            #expect(complaint(path) == "\(path): may be written by others: chmod go-w")
+            #expect(
+                complaint(path)
+                    == "\(path): must not be writable by group or others (run: chmod go-w \(path))"
+            )
         }
     }
 
     @Test func `a file with a client secret must be private`() throws {
         try withFile(Self.secret, mode: 0o640) { path in
-            let reason =
-                "holds a client_secret but others may read it: chmod 600, or use client_secret_command"
-            #expect(complaint(path) == "\(path): \(reason)")
+            let reason = "contains client_secret and must not be accessible to group or others"
+            #expect(complaint(path) == "\(path): \(reason) (run: chmod 600 \(path))")
         }
         try withFile(Self.secret, mode: 0o600) { #expect(complaint($0) == nil) }
     }

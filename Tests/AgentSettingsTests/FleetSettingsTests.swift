@@ -113,44 +113,44 @@ import TokenCore
             "host = \"-\"",
             "fleet.host: must be 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
         ),
-        ("endpoints = []", "fleet.endpoints: must name a member of etcd"),
+        ("endpoints = []", "fleet.endpoints: must contain at least one endpoint of etcd"),
         (
             "endpoints = [\"https://a:1\", \"https://A:1/\"]",
             "fleet.endpoints: names https://a:1 twice"
         ),
         (
             "endpoints = [\"http://etcd1:2379\"]",
-            "fleet.endpoints: \"http://etcd1:2379\" must begin with https://: plain http is for 127.0.0.1 and [::1] "
-                + "alone"
+            "fleet.endpoints: \"http://etcd1:2379\" must begin with https://: plain http is allowed only for "
+                + "127.0.0.1 and [::1]"
         ),
         (
             "endpoints = [\"http://localhost:2379\"]",
-            "fleet.endpoints: \"http://localhost:2379\" must begin with https://: plain http is for 127.0.0.1 and "
-                + "[::1] alone"
+            "fleet.endpoints: \"http://localhost:2379\" must begin with https://: plain http is allowed only for "
+                + "127.0.0.1 and [::1]"
         ),
         (
             "endpoints = [\"etcd1:2379\"]",
-            "fleet.endpoints: \"etcd1:2379\" is no member of etcd; write \"https://etcd1.example.com:2379\""
+            "fleet.endpoints: \"etcd1:2379\" is not an endpoint such as \"https://etcd1.example.com:2379\""
         ),
         (
             "endpoints = [\"https://fd00::1:2379\"]",
-            "fleet.endpoints: \"https://fd00::1:2379\" has an IPv6 address without brackets; write "
+            "fleet.endpoints: \"https://fd00::1:2379\" requires brackets around its IPv6 address, as in "
                 + "\"https://[fd00::1]:2379\""
         ),
         (
             "endpoints = [\"https://etcd1/v3\"]",
-            "fleet.endpoints: \"https://etcd1/v3\" is no member of etcd; write \"https://etcd1.example.com:2379\""
+            "fleet.endpoints: \"https://etcd1/v3\" is not an endpoint such as \"https://etcd1.example.com:2379\""
         ),
-        ("user = \"host1\"", "fleet.user: needs its password_file or password_command"),
-        ("password_file = \"/p\"", "fleet.password_file: is never used: there is no user"),
-        ("certificate_file = \"/c\"", "fleet.certificate_file: is never used without certificate_key_file"),
+        ("user = \"host1\"", "fleet.user: requires password_file or password_command"),
+        ("password_file = \"/p\"", "fleet.password_file: has no effect without user"),
+        ("certificate_file = \"/c\"", "fleet.certificate_file: requires certificate_key_file"),
         (
             "certificate_key_file = \"/k\"",
-            "fleet.certificate_key_file: is never used without certificate_file"
+            "fleet.certificate_key_file: requires certificate_file"
         ),
         (
             "fleet_key_command = [\"pass\"]",
-            "fleet.fleet_key_command: only one of fleet_key_file, fleet_key_command may be given"
+            "fleet.fleet_key_command: mutually exclusive: fleet_key_file, fleet_key_command"
         ),
         ("role = \"read\"", "fleet.role: \"read\" is not one of keeper, reader; did you mean reader?"),
         ("takeover_patience = \"10s\"", "fleet.takeover_patience: must be 30s to 1d, not \"10s\""),
@@ -166,24 +166,25 @@ import TokenCore
 
     @Test func `a password has one place`() {
         let text = Self.fleet("user = \"u\"\npassword_file = \"/p\"\npassword_command = [\"p\"]")
-        let message = "only one of password_file, password_command may be given"
+        let message = "mutually exclusive: password_file, password_command"
         #expect(complaints(text) == ["config.toml:7: fleet.password_command: \(message)"])
     }
 
     @Test(arguments: ["fleet_key_credential = \"../x\"", "fleet_key_credential = \"..\""])
     func `a credential is named, not a path`(line: String) {
         let text = Self.fleet.replacing("fleet_key_file = \"~/fleet.key\"", with: line)
-        let message = "is the name of a credential, not a path"
+        let message = "must be the name of a credential, not a path"
         #expect(complaints(text) == ["config.toml:4: fleet.fleet_key_credential: \(message)"])
     }
 
     @Test func `what is missing is said together`() {
         #expect(
             complaints("[fleet]\n") == [
-                "config.toml:1: fleet.endpoints: is missing: where etcd is, such as "
+                "config.toml:1: fleet.endpoints: required: endpoints of etcd, such as "
                     + "[\"https://etcd1.example.com:2379\"]",
-                "config.toml:1: fleet.fleet_key_file: is missing: make it with tokenctl fleet init --key-file FILE",
-                "config.toml:1: fleet.name: is missing: what the fleet is called, as at tokenctl fleet init",
+                "config.toml:1: fleet.fleet_key_file: required: key file of the fleet "
+                    + "(run: tokenctl fleet init --name NAME --key-file FILE)",
+                "config.toml:1: fleet.name: required: name of the fleet, as given to tokenctl fleet init",
             ]
         )
     }

@@ -21,7 +21,7 @@ struct JSONSettingsTests {
         return backEnd
     }
 
-    /// What is said about `keys`, which begin on line 4 of a session that is complete without them.
+    /// Returns the messages about `keys`, which begin on line 4 of a session that is complete without them.
     private func complaints(
         _ keys: String,
         _ rest: String = "refresh_url = \"https://api.example/r\"\n"
@@ -69,7 +69,7 @@ struct JSONSettingsTests {
     private static let mistakesInAddresses: [(keys: String, complaint: String)] = [
         (
             "base_url = \"https://api.example\"",
-            "3: session.phone.base_url: needs a preset, which has the paths; without one write login_url, refresh_url "
+            "3: session.phone.base_url: requires preset, which has the paths, or login_url, refresh_url "
                 + "and logout_url"
         ),
         (
@@ -82,7 +82,7 @@ struct JSONSettingsTests {
         ),
         (
             "preset = \"ecall\"",
-            "1: session.phone.refresh_url: is missing: where a refresh token is exchanged; or write base_url and preset"
+            "1: session.phone.refresh_url: required: URL for refreshes, or base_url and preset"
         ),
         (
             "base_url = \"https://api.example\"\npreset = \"ecal\"",
@@ -111,8 +111,8 @@ struct JSONSettingsTests {
 
     @Test(arguments: ["\"\"", "\"a..b\"", "[]", "[\"a\", 1]", "3", "\"a.b.c.d.e.f.g.h.i\"", "{ a = 1 }"])
     func `what is no place is told with an example`(written: String) {
-        let words = "must be up to 8 names with dots between, such as "
-        let rest = ", or an array of names where one holds a dot"
+        let words = "must be at most 8 names joined by dots, such as "
+        let rest = ", or an array of names"
         #expect(
             complaints("envelope = \(written)\nerror_code = \(written)") == [
                 "config.toml:4: session.phone.envelope: \(words)\"data\"\(rest)",
@@ -144,14 +144,14 @@ struct JSONSettingsTests {
         """
 
     private static let mistakesBesideCode: [(keys: String, complaint: String)] = [
-        ("carry = [\"x\", \"x\"]", "6: session.phone.carry: must not hold a name twice"),
+        ("carry = [\"x\", \"x\"]", "6: session.phone.carry: must not contain a name twice"),
         (
             "carry = [\"code\"]",
-            "6: session.phone.carry: must not hold code, which goes with the code anyway"
+            "6: session.phone.carry: must not contain code, which is always sent with the code"
         ),
         (
             "carry = [\"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", \"8\", \"9\"]",
-            "6: session.phone.carry: must not hold more than 8 names"
+            "6: session.phone.carry: must not contain more than 8 names"
         ),
         (
             "fields = { password = \"code\" }",
@@ -159,7 +159,7 @@ struct JSONSettingsTests {
         ),
         (
             "reauth = [\"command\"]\nreauth_command = [\"x\"]",
-            "7: session.phone.reauth_command: cannot log in with code_url: only a person gets the code"
+            "7: session.phone.reauth_command: cannot be combined with code_url: only a user gets the code"
         ),
     ]
 
@@ -171,12 +171,12 @@ struct JSONSettingsTests {
     @Test func `a code needs an address to go to, and carried members a code`() {
         #expect(
             complaints("code_url = \"https://api.example/c\"") == [
-                "config.toml:1: session.phone.login_url: is missing: where the code that code_url sends goes to"
+                "config.toml:1: session.phone.login_url: required: the URL for the code that code_url sends"
             ]
         )
         #expect(
             complaints("carry = [\"x\"]") == [
-                "config.toml:4: session.phone.carry: is never used: it needs a code_url"
+                "config.toml:4: session.phone.carry: has no effect without code_url"
             ]
         )
     }
@@ -222,11 +222,11 @@ struct JSONSettingsTests {
     private static let mistakesInConstants: [(keys: String, complaint: String)] = [
         (
             "headers = { X-App = 3 }",
-            "headers.X-App: must be a string, or for a secret { file = \"…\" } or { command = […] }, not an integer"
+            "headers.X-App: must be a string, or a secret as { file = \"…\" } or { command = […] }, not an integer"
         ),
         (
             "members = { x = [1] }",
-            "members.x: must be a string, an integer, a boolean, a table of these, or for a secret { file = \"…\" } "
+            "members.x: must be a string, integer, boolean, table, or a secret as { file = \"…\" } "
                 + "or { command = […] }, not an array"
         ),
         ("members = \"x\"", "members: must be a table, not a string"),
@@ -238,39 +238,39 @@ struct JSONSettingsTests {
         ("members = { x = { command = [] } }", "members.x.command: must name a program"),
         (
             "headers = { X = { file = \"/x\", command = [\"x\"] } }",
-            "headers.X.command: only one of file, command may be given"
+            "headers.X.command: mutually exclusive: file, command"
         ),
         ("headers = { X = { file = \"/x\", z = 1 } }", "headers.X.z: unknown key"),
         (
             "headers = { X = { y = \"z\" } }",
-            "headers.X: must be a string, or for a secret { file = \"…\" } or { command = […] }, not a table"
+            "headers.X: must be a string, or a secret as { file = \"…\" } or { command = […] }, not a table"
         ),
         (
             "members = { a = { b = { c = { d = { e = 1 } } } } }",
-            "members.a.b.c.d: is nested too deeply: 4 tables in all"
+            "members.a.b.c.d: has more than 4 nested tables"
         ),
         (
             "members = { password = \"x\" }",
-            "members: must not hold password, which requests have anyway"
+            "members: must not contain password, which requests already have"
         ),
-        ("members = { \"\" = \"x\" }", "members: must not hold an empty name"),
+        ("members = { \"\" = \"x\" }", "members: must not contain an empty name"),
         (
             "headers = { Content-Length = \"3\" }",
-            "headers: must not hold Content-Length, which the agent sets itself or which frames a request"
+            "headers: must not contain Content-Length, which the agent sets itself"
         ),
         (
             "headers = { aUthorization = \"Basic x\" }",
-            "headers: must not hold aUthorization, which the agent sets itself or which frames a request"
+            "headers: must not contain aUthorization, which the agent sets itself"
         ),
-        ("headers = { \"X Y\" = \"3\" }", "headers: \"X Y\" is no name of a header"),
-        ("headers = { \"X:\" = \"3\" }", "headers: \"X:\" is no name of a header"),
+        ("headers = { \"X Y\" = \"3\" }", "headers: \"X Y\" is not a header name"),
+        ("headers = { \"X:\" = \"3\" }", "headers: \"X:\" is not a header name"),
         (
             "headers = { X = \"a\\r\\nB: c\" }",
-            "headers: the value of X must be up to 4096 bytes of visible ASCII, with blanks only inside"
+            "headers: the value of X must be up to 4096 bytes of visible ASCII, with spaces only inside"
         ),
         (
             "headers = { X-A = \"1\", x-a = \"2\" }",
-            "headers: must not name a header twice; upper and lower case are the same"
+            "headers: must not contain a header twice (case is ignored)"
         ),
     ]
 
@@ -284,12 +284,12 @@ struct JSONSettingsTests {
         let headers = (0...16).map { "H\($0) = \"1\"" }.joined(separator: ", ")
         #expect(
             complaints("members = { \(members) }") == [
-                "config.toml:4: session.phone.members: must not hold more than 32 values"
+                "config.toml:4: session.phone.members: must not contain more than 32 values"
             ]
         )
         #expect(
             complaints("headers = { \(headers) }") == [
-                "config.toml:4: session.phone.headers: must not hold more than 16 headers"
+                "config.toml:4: session.phone.headers: must not contain more than 16 headers"
             ]
         )
     }

@@ -91,16 +91,16 @@ struct SessionFilesTests {
     }
 
     static let contents = [
-        Bad("nothing", "", "sessions.d/a.toml:1: must hold the table [session.a]"),
+        Bad("nothing", "", "sessions.d/a.toml:1: must contain the table [session.a]"),
         Bad(
             "another table",
             ConfigurationPlace.session("a") + "[hooks]\nevent = [\"true\"]\n",
-            "sessions.d/a.toml:5: hooks: belongs in config.toml: this file holds one session and nothing else"
+            "sessions.d/a.toml:5: hooks: belongs in config.toml: this file may contain only one session"
         ),
         Bad(
             "another session beside",
             ConfigurationPlace.session("a") + ConfigurationPlace.session("b"),
-            "sessions.d/a.toml:5: session.b: belongs in a file of its own: this one is for [session.a]"
+            "sessions.d/a.toml:5: session.b: belongs in its own file: this one is for [session.a]"
         ),
         Bad(
             "a mistake",
@@ -132,7 +132,7 @@ struct SessionFilesTests {
         let place = try ConfigurationPlace()
         try place.add(ConfigurationPlace.session("b"), to: "a.toml")
         #expect(try place.settings().sessions.isEmpty)
-        let reason = "belongs in a file of its own: this one is for [session.a]"
+        let reason = "belongs in its own file: this one is for [session.a]"
         #expect(try place.mistakes() == ["sessions.d/a.toml:1: session.b: \(reason)"])
     }
 
@@ -140,7 +140,8 @@ struct SessionFilesTests {
     func `a file that others can open is not read`(mode: mode_t) throws {
         let place = try ConfigurationPlace()
         try place.add(ConfigurationPlace.session("a"), to: "a.toml", mode: mode)
-        #expect(try place.mistakes() == ["sessions.d/a.toml: is open to others: chmod 600"])
+        let reason = "must not be accessible to group or others (run: chmod 600 sessions.d/a.toml)"
+        #expect(try place.mistakes() == ["sessions.d/a.toml: \(reason)"])
     }
 
     @Test func `only a file that lies there itself is read`() throws {
@@ -149,7 +150,7 @@ struct SessionFilesTests {
         #expect(symlink(elsewhere, place.sessionDirectory + "/a.toml") == 0)
         #expect(mkfifo(place.sessionDirectory + "/b.toml", 0o600) == 0)
         #expect(mkdir(place.sessionDirectory + "/c.toml", 0o700) == 0)
-        let reason = "is a link or a directory: put the file itself there"
+        let reason = "must be a regular file, not a link or a directory"
         #expect(try place.mistakes() == ["a", "b", "c"].map { "sessions.d/\($0).toml: \(reason)" })
         #expect(try place.settings().sessions.isEmpty)
     }
@@ -159,7 +160,7 @@ struct SessionFilesTests {
         try place.add("", to: "a b\u{1B}.toml")
         let mistakes = try place.mistakes()
         #expect(mistakes.count == 1)
-        #expect(mistakes.first?.contains("is not that of a session") == true)
+        #expect(mistakes.first?.contains("must be named SESSION.toml") == true)
         #expect(mistakes.first?.contains("\u{1B}") == false)
     }
 
@@ -168,7 +169,7 @@ struct SessionFilesTests {
         try place.add("#\n" + ConfigurationPlace.session("a", more: "scopes = [\"x\"]"), to: "a.toml")
         let settings = try place.settings()
         #expect(settings.sessions.map(\.scopes) == [[]])
-        let reason = "is also at config.toml:2, which holds: remove one of them"
+        let reason = "has no effect: also defined at config.toml:2, which takes precedence"
         #expect(try place.mistakes() == ["sessions.d/a.toml:2: session.a: \(reason)"])
     }
 
@@ -189,12 +190,12 @@ struct SessionFilesTests {
         try place.add("[session.a]\n", to: "a.toml")
         #expect(try place.settings().sockets.count == 1)
         let remark =
-            "config.toml:7: socket.sessions: the socket does without the session \"a\": its file has a mistake"
+            "config.toml:7: socket.sessions: session \"a\" is unavailable: its file has an error"
         #expect(try place.mistakes().contains(remark))
         unlink(place.sessionDirectory + "/a.toml")
         #expect(throws: ConfigurationProblems.self) { _ = try place.settings() }
         chmod(place.sessionDirectory, 0o770)
-        let unread = "the socket does without the session \"a\": sessions.d is not read"
+        let unread = "session \"a\" is unavailable: sessions.d was not read completely"
         #expect(try place.mistakes().contains("config.toml:7: socket.sessions: \(unread)"))
     }
 
@@ -204,7 +205,7 @@ struct SessionFilesTests {
         try place.add(ConfigurationPlace.session("a", more: "dpop = true\n"), to: "a.toml")
         let settings = try place.settings()
         #expect(settings.sockets.isEmpty && settings.sessions.count == 2)
-        #expect(try place.mistakes().contains { $0.contains("dpop tokens need a proof each time") })
+        #expect(try place.mistakes().contains { $0.contains("DPoP tokens require a proof for each request") })
     }
 
     @Test func `a directory in which others can write is not read`() throws {
@@ -212,7 +213,7 @@ struct SessionFilesTests {
             let place = try ConfigurationPlace()
             try place.add(ConfigurationPlace.session("a"), to: "a.toml")
             chmod(place.sessionDirectory, mode)
-            let reason = "may be written by others, so its files are not read: chmod go-w"
+            let reason = "must not be writable by group or others (run: chmod go-w sessions.d)"
             #expect(try place.mistakes() == ["sessions.d: \(reason)"])
             #expect(try place.settings().sessions.isEmpty)
         }
@@ -223,7 +224,7 @@ struct SessionFilesTests {
         rmdir(place.sessionDirectory)
         try place.directory.makeDirectory("elsewhere")
         #expect(symlink(place.directory.path("elsewhere"), place.sessionDirectory) == 0)
-        let reason = "is a link or a file, so nothing in it is read: make it a directory"
+        let reason = "must be a directory, not a link or a file"
         #expect(try place.mistakes() == ["sessions.d: \(reason)"])
         unlink(place.sessionDirectory)
         try place.directory.write("", to: "sessions.d")
@@ -237,13 +238,13 @@ struct SessionFilesTests {
         #expect(chown(file, 65_534, 65_534) == 0)
         #expect(
             try place.mistakes() == [
-                "sessions.d/a.toml: belongs to another user (uid 65534): chown it to yourself"
+                "sessions.d/a.toml: must be owned by this user, not by uid 65534"
             ]
         )
         #expect(chown(place.sessionDirectory, 65_534, 65_534) == 0)
         #expect(
             try place.mistakes() == [
-                "sessions.d: belongs to another user (uid 65534), so its files are not read"
+                "sessions.d: must be owned by this user, not by uid 65534"
             ]
         )
     }
@@ -256,7 +257,7 @@ struct SessionFilesTests {
         let settings = try place.settings()
         #expect(settings.sessions.count == SessionFiles.maximumFiles)
         #expect(settings.sessions.last?.name.description == "s1999")
-        let reason = "holds 1001 files; only the first 1000 are read, in the order of their names"
+        let reason = "contains 1001 files, of which only the first 1000 by name are read"
         #expect(try place.mistakes() == ["sessions.d: \(reason)"])
     }
 

@@ -14,11 +14,12 @@ struct StartOptionsTests {
     }
 
     @Test(arguments: [
-        ("-D", StartOptions.Form.foreground), ("--foreground", .foreground), ("-k", .stop), ("--kill", .stop),
+        ("-D", StartOptions.Operation.foreground), ("--foreground", .foreground), ("-k", .stop),
+        ("--kill", .stop),
         ("--check-config", .checkConfiguration), ("--version", .version), ("-h", .help), ("--help", .help),
         ("make", .around(["make"])),
     ])
-    func `each form has its word`(word: String, form: StartOptions.Form) throws {
+    func `each form has its word`(word: String, form: StartOptions.Operation) throws {
         #expect(try options(word).form == form)
     }
 
@@ -63,23 +64,23 @@ struct StartOptionsTests {
 
     @Test(arguments: [
         (["--frobnicate"], "unknown option --frobnicate"), (["-x"], "unknown option -x"),
-        (["-a"], "-a needs a value"),
-        (["-a", ""], "-a needs a path"), (["-D=1"], "unknown option -D=1"),
+        (["-a"], "-a requires a value"),
+        (["-a", ""], "-a requires a path"), (["-D=1"], "unknown option -D=1"),
         (["--foreground=1"], "--foreground takes no value"),
         (
             ["-D", "-k"],
-            "only one of -D, -k, --check-config, --remove-token-files, --version and --help may be given"
+            "mutually exclusive: -D, -k, --check-config, --remove-token-files, --version, --help"
         ),
-        (["-D", "make"], "make cannot be combined with another form of start"),
+        (["-D", "make"], "a command cannot be combined with another mode: make"),
         (
             ["--log-level", "loud"],
             "--log-level must be one of critical, error, warning, notice, info, debug, trace"
         ),
-        (["--json"], "--json goes with --check-config"),
-        (["--check-config", "--drafts", "d"], "--drafts and --session go with --check-config --json"),
-        (["--session=z"], "--drafts and --session go with --check-config --json"),
-        (["--make-fleet-key", "build"], "--make-fleet-key needs a file"),
-        (["--readiness-fd", "x"], "--readiness-fd needs a number"),
+        (["--json"], "--json requires --check-config"),
+        (["--check-config", "--drafts", "d"], "--drafts and --session require --check-config --json"),
+        (["--session=z"], "--drafts and --session require --check-config --json"),
+        (["--make-fleet-key", "build"], "--make-fleet-key requires a file"),
+        (["--readiness-fd", "x"], "--readiness-fd requires a number"),
     ])
     func `wrong usage is explained`(arguments: [String], message: String) {
         #expect(throws: UsageError(message)) { try StartOptions(arguments, in: "/") }

@@ -26,7 +26,7 @@ struct TokenFileSettingsTests {
             format = "headers-json"
             """
         let work = try #require(SessionName("work"))
-        let expected = FileSettings(
+        let expected = TokenFileSettings(
             path: "/home/me/tokens/work",
             session: work,
             wantsIDToken: true,
@@ -37,12 +37,12 @@ struct TokenFileSettingsTests {
         #expect(try read(file(keys)).files == [expected])
         #expect(try read(file(keys)).tables(naming: work) == ["[[file]] /home/me/tokens/work"])
         let plain = try read(file("path = \"/run/t\"\nsession = \"work\""))
-        #expect(plain.files == [FileSettings(path: "/run/t", session: work)])
+        #expect(plain.files == [TokenFileSettings(path: "/run/t", session: work)])
     }
 
     @Test(arguments: [
-        ("session = \"work\"", "5: file.path: is missing: the path of the file"),
-        ("path = \"/run/t\"", "5: file.session: is missing: the session whose token the file holds"),
+        ("session = \"work\"", "5: file.path: required: path of the file"),
+        ("path = \"/run/t\"", "5: file.session: required: session that provides the token"),
         ("path = \"t\"\nsession = \"work\"", "6: file.path: must be an absolute path or begin with ~/"),
         (
             "path = \"/run/\"\nsession = \"work\"",
@@ -52,14 +52,14 @@ struct TokenFileSettingsTests {
             "path = \"/run/..\"\nsession = \"work\"",
             "6: file.path: must be the path of a file, not of a directory"
         ),
-        ("path = \"/a\\nb\"\nsession = \"work\"", "6: file.path: must hold no control characters"),
+        ("path = \"/a\\nb\"\nsession = \"work\"", "6: file.path: must not contain control characters"),
         (
             "path = \"/a/.b.new\"\nsession = \"work\"",
-            "6: file.path: must not end with /.NAME.new: there the next content of NAME is written"
+            "6: file.path: must not end with /.NAME.new, the path of the next version of NAME"
         ),
         (
             "path = \"/t\"\nsession = \"wrk\"",
-            "7: file.session: there is no session \"wrk\"; did you mean work?"
+            "7: file.session: no session named \"wrk\"; did you mean work?"
         ),
         (
             "path = \"/t\"\nsession = \"work\"\nformat = \"xml\"",
@@ -72,11 +72,11 @@ struct TokenFileSettingsTests {
         ("path = \"/t\"\nsession = \"work\"\nmode = \"0644\"", "8: file.mode: unknown key"),
         (
             "path = \"/t\"\nsession = \"work\"\n[[file]]\npath = \"/t\"\nsession = \"work\"",
-            "9: file.path: is that of another [[file]] or [[socket]]"
+            "9: file.path: is already used by another [[file]] or [[socket]]"
         ),
         (
             "path = \"/t/a\"\nsession = \"work\"\n[[file]]\npath = \"//t//./a\"\nsession = \"work\"",
-            "9: file.path: is that of another [[file]] or [[socket]]"
+            "9: file.path: is already used by another [[file]] or [[socket]]"
         ),
     ])
     func `a mistake is named with its key`(keys: String, message: String) {
@@ -85,10 +85,10 @@ struct TokenFileSettingsTests {
 
     @Test(
         arguments: [
-            ("state/../state/keyfile", "is in the state directory, which is the agent's own"),
-            ("link/keyfile", "is in the state directory, which is the agent's own"),
-            ("chain/keyfile", "is in the state directory, which is the agent's own"),
-            ("run/x/../agent.sock", "is the agent's own socket"),
+            ("state/../state/keyfile", "is in the agent's state directory"),
+            ("link/keyfile", "is in the agent's state directory"),
+            ("chain/keyfile", "is in the agent's state directory"),
+            ("run/x/../agent.sock", "is the agent's socket"),
             ("other/../token", nil), ("loop/token", nil), ("..", nil),
         ] as [(String, String?)]
     )
@@ -107,13 +107,13 @@ struct TokenFileSettingsTests {
 
     @Test(
         arguments: [
-            ("run/agent.sock", "is the agent's own socket"),
-            ("run//../run/agent.sock", "is the agent's own socket"),
-            ("run/agent.sock.lock", "is the lock of the agent's own socket"),
+            ("run/agent.sock", "is the agent's socket"),
+            ("run//../run/agent.sock", "is the agent's socket"),
+            ("run/agent.sock.lock", "is the lock file of the agent's socket"),
             ("config/config.toml", "is the configuration file"), ("real.toml", "is the configuration file"),
             ("config/sessions.d/work", "is in sessions.d, where each file is a session"),
-            ("state/vault/key", "is in the state directory, which is the agent's own"),
-            ("link/key", "is in the state directory, which is the agent's own"),
+            ("state/vault/key", "is in the agent's state directory"),
+            ("link/key", "is in the agent's state directory"),
             ("state2/token", nil), ("run/token", nil), ("config/token", nil),
         ] as [(String, String?)]
     )
@@ -155,15 +155,15 @@ struct TokenFileSettingsTests {
     }
 
     @Test(arguments: [
-        ("dpop = true\n", "whose tokens are bound to a key (dpop): a file with one is of no use"),
+        ("dpop = true\n", "tokens of session \"work\" are bound to a key (dpop) and unusable in a file"),
         (
             "allow = [{ exe = \"/usr/bin/git\" }]\n",
-            "which has rules (allow): every reader of the file has the token, so remove either"
+            "session \"work\" has allow rules, which a file cannot enforce"
         ),
     ])
     func `a session that a file cannot serve is refused`(key: String, reason: String) {
         let text = file("path = \"/t\"\nsession = \"work\"", session: Self.session + key)
-        #expect(complaints(text) == ["config.toml:8: file.session: names work, \(reason)"])
+        #expect(complaints(text) == ["config.toml:8: file.session: \(reason)"])
     }
 
     @Test func `what changes is named by its path`() throws {

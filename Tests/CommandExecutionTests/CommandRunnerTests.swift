@@ -64,7 +64,7 @@ struct CommandRunnerTests {
 
     @Test func `a program that takes too long is named with what it said`() async throws {
         try await RunnerUnderTest.with { (runner) async throws in
-            let said = CommandFailure(message: "sh took too long and was stopped: waiting for a finger")
+            let said = CommandFailure(message: "sh timed out and was stopped: waiting for a finger")
             await #expect(throws: said) {
                 try await runner.output(
                     of: "sh",
@@ -109,7 +109,7 @@ struct CommandRunnerTests {
             let script = "sleep 1000 & echo $! > \"$0\"; wait"
             let directory = try TemporaryDirectory()
             let file = directory.path("child")
-            await #expect(throws: CommandFailure(message: "sh took too long and was stopped")) {
+            await #expect(throws: CommandFailure(message: "sh timed out and was stopped")) {
                 try await runner.output(of: "sh", "-c", script, file, limit: .milliseconds(500))
             }
             let child = try #require(Int32(try await runner.output(of: "cat", file).dropLast()))

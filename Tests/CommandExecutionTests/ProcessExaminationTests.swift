@@ -7,7 +7,7 @@ import Testing
 @testable import CommandExecution
 
 struct ProcessExaminationTests {
-    private let examination = ProcessExamination()
+    private let examination = ProcessInspection()
 
     @Test func `a process is known by its program and its start`() throws {
         let facts = try #require(examination.facts(of: getpid()))

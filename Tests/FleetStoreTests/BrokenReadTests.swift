@@ -19,7 +19,7 @@ import TokenCore
             var news = news
             #expect(await news.next() == .connected)
             #expect(await news.next() == .changed(StoreHost.session))
-            // The lock was read; had it been kept, this would show a session that has a lock and no record.
+            // The lock was read. If it had been stored, this would be a session with a lock and without a record.
             member.delete(.want)
             #expect(await news.next() == .changed(StoreHost.session))
         }
@@ -34,7 +34,7 @@ import TokenCore
             var shown: FleetReadResult?
             while shown == nil {
                 switch await news.next() {
-                case .shown(let sight): shown = sight
+                case .shown(let readResult): shown = readResult
                 case nil:
                     Issue.record("nothing was shown")
                     return
@@ -85,12 +85,12 @@ import TokenCore
             var news = news
             guard await Self.isRead(&news) else { return }
             #expect(await news.next() == .resumed)
-            #expect(store.flow.trouble == nil)
+            #expect(store.flow.storeError == nil)
             member.revision = 5
             var place: FleetRevision?
             while place == nil {
                 switch await news.next() {
-                case .shown(let sight): place = sight.view.place
+                case .shown(let readResult): place = readResult.view.place
                 case .resumed: continue
                 case let other:
                     Issue.record("\(String(describing: other))")
@@ -98,19 +98,19 @@ import TokenCore
                 }
             }
             #expect(place?.revision == 5)
-            #expect(store.flow.trouble?.remedy?.contains("/v3/watch") == true)
+            #expect(store.flow.storeError?.remedy?.text.contains("/v3/watch") == true)
             // Once for each change.
             let reads = member.reads
             #expect(await news.next() == .resumed)
             #expect(await news.next() == .resumed)
             #expect(member.reads == reads)
-            // The watch may be begun anew at this moment.
+            // The watch may just be starting again.
             var shown: FleetEvent? = .resumed
             while shown == .resumed {
                 member.delete(.want)
                 shown = await news.next()
             }
-            #expect(store.flow.trouble == nil)
+            #expect(store.flow.storeError == nil)
         }
     }
 
@@ -124,23 +124,23 @@ import TokenCore
             store async throws in
             var news = news
             var place: FleetRevision?
-            while store.flow.trouble == nil || place?.revision != 5 {
+            while store.flow.storeError == nil || place?.revision != 5 {
                 switch await news.next() {
-                case .shown(let sight): place = sight.view.place
-                case .trouble: member.revision = 5
+                case .shown(let readResult): place = readResult.view.place
+                case .storeError: member.revision = 5
                 case let other:
                     Issue.record("\(String(describing: other))")
                     return
                 }
             }
-            #expect(store.flow.trouble?.remedy?.contains("/v3/watch") == true)
+            #expect(store.flow.storeError?.remedy?.text.contains("/v3/watch") == true)
             member.withheld = nil
             while true {
                 switch await news.next() {
-                case .shown, .trouble: continue
+                case .shown, .storeError: continue
                 case let other:
                     #expect(other == .connected)
-                    #expect(store.flow.trouble == nil)
+                    #expect(store.flow.storeError == nil)
                     return
                 }
             }
@@ -167,7 +167,7 @@ import TokenCore
         await host.store.close()
     }
 
-    /// Whether the watch has begun, and everything was read then.
+    /// Returns `true` if the watch has connected and all keys have been read.
     private static func isRead(_ news: inout AsyncStream<FleetEvent>.Iterator) async -> Bool {
         #expect(await news.next() == .connected)
         guard case .shown? = await news.next() else {
@@ -179,7 +179,7 @@ import TokenCore
 
     /// A member of etcd whose first page has a lock, and whose second one ends the connection.
     fileprivate final class Member: Sendable {
-        /// What a gateway does not pass on of the watch.
+        /// The part of a watch response that a gateway does not forward.
         enum Withheld: CaseIterable, Sendable {
             case all
             case lines
@@ -217,22 +217,22 @@ import TokenCore
             set { state.withLock { $0.withheld = newValue } }
         }
 
-        /// Where it stands.
+        /// The current revision.
         var revision: Int {
             get { state.withLock(\.revision) }
             set { state.withLock { $0.revision = newValue } }
         }
 
-        /// Whether what changes is of another fleet.
+        /// Whether only keys of another fleet change.
         var isOthers: Bool {
             get { state.withLock(\.isOthers) }
             set { state.withLock { $0.isOthers = newValue } }
         }
 
-        /// How often it was asked whether something has changed.
+        /// The number of requests for changes since a revision.
         var questions: Int { state.withLock(\.questions) }
 
-        /// How often the first page was asked for.
+        /// The number of requests for the first page.
         var reads: Int { state.withLock(\.reads) }
 
         func answer(_ request: StreamingServer.Request, _ peer: StreamingServer.Peer) {
@@ -264,7 +264,7 @@ import TokenCore
             }
         }
 
-        /// Tells whoever watches that a key is gone.
+        /// Sends the deletion of a key to the watcher.
         func delete(_ kind: FleetKeyName.Kind) {
             let next = revision + 1
             let event = #"{"type":"DELETE","kv":{"key":"\#(key(kind))","mod_revision":"\#(next)"}}"#

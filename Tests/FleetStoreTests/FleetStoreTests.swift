@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import FleetStore
 
-/// What hosts write to a real etcd, and what others read there.
+/// Values that hosts write to a real etcd and that other hosts read.
 @Suite(.enabled(if: StoreHost.etcd.isAvailable)) struct FleetStoreTests {
     @Test func `what one host writes another opens, and a stranger's table does not`() async throws {
         let keys = try FleetKeys.random(label: "team")
@@ -16,16 +16,16 @@ import TokenCore
                 try host(keys, "client"), try host(keys, "client"), try host(keys, "another")
             )
             let header = FleetHeader.first
-            let sight = try await one.look()
-            #expect(sight.view.record == nil)
+            let readResult = try await one.look()
+            #expect(readResult.view.record == nil)
             let write = FleetTransaction(if: [.record(nil)], then: [.putRecord(header)])
             let contents = [header.attempt: try one.login("RT-1", "AT-1")]
-            #expect(try await one.carryOut(write, seen: sight, contents))
-            // Somebody was faster.
+            #expect(try await one.carryOut(write, seen: readResult, contents))
+            // Another host was faster.
             #expect(
                 try await !other.carryOut(
                     write,
-                    seen: sight,
+                    seen: readResult,
                     [header.attempt: try other.login("RT-2", "AT-2")]
                 )
             )
@@ -39,11 +39,11 @@ import TokenCore
             #expect(try other.text(secret) == "RT-1")
             #expect(try other.text(try #require(opened.tokens[.primary]).secret) == "AT-1")
             let found = try await stranger.look()
-            let trouble = #expect(throws: FleetStoreError.self) {
+            let storeError = #expect(throws: FleetStoreError.self) {
                 _ = try stranger.store.open(header.attempt, in: found, as: stranger.binding)
             }
-            #expect(trouble?.kind == .foreign)
-            #expect(trouble?.sentence.contains("client_id") == true)
+            #expect(storeError?.kind == .foreign)
+            #expect(storeError?.sentence.contains("client_id") == true)
             for host in [one, other, stranger] { await host.store.close() }
         }
     }
@@ -53,29 +53,29 @@ import TokenCore
         try await StoreHost.whileRunning { host in
             let one = try host(keys, "client")
             let header = FleetHeader.first
-            var sight = try await one.look()
+            var readResult = try await one.look()
             let content = [header.attempt: try one.login("RT-1", "AT-1")]
             let write = FleetTransaction(if: [.record(nil)], then: [.putRecord(header)])
-            try await one.carryOut(write, seen: sight, content)
-            sight = try await one.look()
-            // The same record, sealed anew: whoever saw the former value changes nothing.
+            try await one.carryOut(write, seen: readResult, content)
+            readResult = try await one.look()
+            // The same record, sealed again: a host that has read the previous value changes nothing.
             let again = FleetTransaction(if: [.record(header)], then: [.putRecord(header)])
-            #expect(try await one.carryOut(again, seen: sight, content))
-            #expect(try await !one.carryOut(again, seen: sight, content))
+            #expect(try await one.carryOut(again, seen: readResult, content))
+            #expect(try await !one.carryOut(again, seen: readResult, content))
             var other = header
             other.generation = 4
             let unknown = FleetTransaction(if: [.record(other)], then: [.deleteIntent])
-            let trouble = #expect(throws: FleetStoreError.self) {
+            let storeError = #expect(throws: FleetStoreError.self) {
                 _ = try one.store.seal(
                     unknown,
                     of: StoreHost.session,
                     as: one.binding,
-                    seen: sight,
+                    seen: readResult,
                     contents: [:],
                     lease: nil
                 )
             }
-            #expect(trouble?.kind == .unknownValue)
+            #expect(storeError?.kind == .unknownValue)
             await one.store.close()
         }
     }
@@ -85,21 +85,21 @@ import TokenCore
         try await StoreHost.whileRunning { host in
             let one = try host(keys, "client")
             let attempt = AttemptID(host: 1, random: 9)
-            let sight = try await one.look()
+            let readResult = try await one.look()
             let lease = try await one.store.grantLease(.seconds(1))
             let intent = FleetIntent(
                 lineage: Lineage(number: 1, id: 7),
                 generation: 3,
                 attempt: attempt,
-                at: sight.view.time,
-                first: sight.view.time,
+                at: readResult.view.time,
+                first: readResult.view.time,
                 before: []
             )
             let reserve = FleetTransaction(
                 if: [.lock(nil), .intent(nil), .noLate(intent.lineage, parent: 3)],
                 then: [.putLock(attempt), .putIntent(intent)]
             )
-            #expect(try await one.carryOut(reserve, seen: sight, lease: lease))
+            #expect(try await one.carryOut(reserve, seen: readResult, lease: lease))
             let held = try await one.look()
             #expect(held.view.lock == attempt)
             #expect(held.view.intent == intent)
@@ -123,9 +123,9 @@ import TokenCore
                 return
             }
             #expect(before.view.record == nil)
-            let sight = try await one.look()
+            let readResult = try await one.look()
             let write = FleetTransaction(if: [.record(nil)], then: [.putRecord(header)])
-            try await one.carryOut(write, seen: sight, [header.attempt: try one.login("RT-1", "AT-1")])
+            try await one.carryOut(write, seen: readResult, [header.attempt: try one.login("RT-1", "AT-1")])
             guard case .shown(let after)? = await iterator.next() else {
                 Issue.record("the change was not shown")
                 return
@@ -175,40 +175,44 @@ import TokenCore
         try await StoreHost.whileRunning { host in
             let (former, present) = (try host(keys, "client"), try host(renewed, "client"))
             let header = FleetHeader.first
-            var sight = try await former.look()
+            var readResult = try await former.look()
             let intent = FleetIntent(
                 lineage: header.lineage,
                 generation: header.generation,
                 attempt: AttemptID(host: 1, random: 9),
-                at: sight.view.time,
-                first: sight.view.time,
+                at: readResult.view.time,
+                first: readResult.view.time,
                 before: []
             )
             let write = FleetTransaction(if: [.record(nil)], then: [.putRecord(header), .putIntent(intent)])
-            try await former.carryOut(write, seen: sight, [header.attempt: try former.login("RT", "AT")])
+            try await former.carryOut(write, seen: readResult, [header.attempt: try former.login("RT", "AT")])
             // The record alone is written again.
-            sight = try await present.look()
+            readResult = try await present.look()
             let again = FleetTransaction(if: [.record(header)], then: [.putRecord(header)])
-            try await present.carryOut(again, seen: sight, [header.attempt: try present.login("RT", "AT")])
-            let trouble = await #expect(throws: FleetStoreError.self) {
+            try await present.carryOut(
+                again,
+                seen: readResult,
+                [header.attempt: try present.login("RT", "AT")]
+            )
+            let storeError = await #expect(throws: FleetStoreError.self) {
                 _ = try await present.store.look(at: StoreHost.session, since: 2)
             }
-            #expect(trouble?.sentence.contains("the intent of work") == true)
-            #expect(trouble?.remedy?.contains("tokenctl fleet repair work") == true)
+            #expect(storeError?.sentence.contains("the intent of work") == true)
+            #expect(storeError?.remedy?.text.contains("tokenctl fleet repair work") == true)
             let count = try await present.store.discardUnreadable(
                 of: StoreHost.session,
                 since: 2,
                 unless: present.binding
             )
             #expect(count == 1)
-            sight = try await present.store.look(at: StoreHost.session, since: 2)
-            #expect(sight.view.mayHaveLostRefresh)
-            let kept = try #require(sight.view.intent)
+            readResult = try await present.store.look(at: StoreHost.session, since: 2)
+            #expect(readResult.view.mayHaveLostRefresh)
+            let kept = try #require(readResult.view.intent)
             let timing = FleetTiming(reuse: .refused)
-            let wait = sight.view.wait(at: 1, until: nil, timing, now: present.time.now)
+            let wait = readResult.view.wait(at: 1, until: nil, timing, now: present.time.now)
             // etcd's clock is a real one, and may show another second by the time of the look.
-            #expect(wait?.time == timing.takeoverTimeout - (sight.view.time - kept.at))
-            #expect(kept.at >= intent.at && kept.at <= sight.view.time)
+            #expect(wait?.time == timing.takeoverTimeout - (readResult.view.time - kept.at))
+            #expect(kept.at >= intent.at && kept.at <= readResult.view.time)
             for host in [former, present] { await host.store.close() }
         }
     }
@@ -222,8 +226,8 @@ import TokenCore
             try await one.store.change(.put(key: key, value: Array("TKAFLT\0".utf8) + [2, 0, 1, 1]))
             let count = try await one.store.discardUnreadable(of: StoreHost.session, since: 0, unless: nil)
             #expect(count == 0)
-            let trouble = await #expect(throws: FleetStoreError.self) { _ = try await one.look() }
-            #expect(trouble?.sentence.contains("newer than this program") == true)
+            let storeError = await #expect(throws: FleetStoreError.self) { _ = try await one.look() }
+            #expect(storeError?.sentence.contains("newer than this program") == true)
             await one.store.close()
         }
     }
@@ -234,10 +238,10 @@ import TokenCore
         let clock = EtcdTime()
         #expect(clock.time(at: .seconds(10)) == nil)
         clock.heard(1_000, at: .seconds(10))
-        // Half a second later its clock shows the next one: the first answer was cut off.
+        // Half a second later the clock shows the next second, so the fraction of the first response had been cut off.
         clock.heard(1_001, at: .seconds(10) + .milliseconds(500))
         #expect(clock.time(at: .seconds(11)) == WallTime(secondsSince1970: 1_001, fraction: 500_000_000))
-        // Cut off, or slow.
+        // The fraction was cut off, or the response was slow.
         clock.heard(1_001, at: .seconds(11))
         #expect(clock.time(at: .seconds(11)) == WallTime(secondsSince1970: 1_001, fraction: 500_000_000))
         clock.heard(900, at: .seconds(12))

@@ -86,11 +86,11 @@ struct StoreHost {
 
     func look() async throws -> FleetReadResult { try await store.look(at: Self.session, since: 0) }
 
-    /// Carries out a transaction decided on `sight`; returns whether its conditions held.
+    /// Carries out a transaction decided on `readResult`; returns whether its conditions held.
     @discardableResult
     func carryOut(
         _ transaction: FleetTransaction,
-        seen sight: FleetReadResult,
+        seen readResult: FleetReadResult,
         _ contents: [AttemptID: SessionSnapshot] = [:],
         lease: FleetLease? = nil
     ) async throws -> Bool {
@@ -98,7 +98,7 @@ struct StoreHost {
             transaction,
             of: Self.session,
             as: binding,
-            seen: sight,
+            seen: readResult,
             contents: contents,
             lease: lease
         )

@@ -8,11 +8,11 @@ import TokenCore
 
 @testable import FleetStore
 
-/// What a person is told of an etcd that does not do what is asked.
+/// Messages about an etcd that fails requests.
 @Suite struct TroubleTests {
     private static let header = #""header":{"cluster_id":"1","member_id":"2","revision":"3"}"#
 
-    /// A host whose only member answers everything like this.
+    /// Returns a host whose only member responds to every request in the same way.
     private static func host(
         _ keys: FleetKeys,
         whileRunning server: StreamingServer,
@@ -30,16 +30,16 @@ import TokenCore
         }
         let keys = try FleetKeys.random(label: "team")
         try await Self.host(keys, whileRunning: server) { host in
-            let trouble = await #expect(throws: FleetStoreError.self) { _ = try await host.look() }
+            let storeError = await #expect(throws: FleetStoreError.self) { _ = try await host.look() }
             let prefix = String(decoding: FleetNames(keys).prefix, as: UTF8.self)
-            #expect(trouble?.kind == .denied)
-            #expect(trouble?.remedy?.contains("readwrite --prefix=true \(prefix), or") == true)
+            #expect(storeError?.kind == .denied)
+            #expect(storeError?.remedy?.text.contains("readwrite --prefix=true \(prefix)") == true)
         }
     }
 
     @Test(
         arguments: [
-            ("memberID:7 alarm:NOSPACE ", "no room left", true),
+            ("memberID:7 alarm:NOSPACE ", "out of space", true),
             ("memberID:7 alarm:CORRUPT ", "CORRUPT", false),
         ]
     )
@@ -60,8 +60,8 @@ import TokenCore
         try await Self.host(FleetKeys.random(label: "team"), whileRunning: server) { host in
             let member = try #require(await host.store.survey([]).members.first)
             #expect(member.hasLeader && member.version == "3.4.23")
-            #expect(member.trouble?.sentence.contains(words) == true)
-            #expect((member.trouble?.remedy?.contains("alarm disarm") == true) == hasRemedy)
+            #expect(member.storeError?.sentence.contains(words) == true)
+            #expect((member.storeError?.remedy?.text.contains("alarm disarm") == true) == hasRemedy)
         }
     }
 
@@ -75,7 +75,7 @@ import TokenCore
         try await Self.host(FleetKeys.random(label: "team"), whileRunning: server) { host in
             let member = try #require(await host.store.survey([]).members.first)
             #expect(member.version == "3.4.23" && member.isRefusing)
-            #expect(member.trouble?.sentence.contains("user name is empty") == true)
+            #expect(member.storeError?.sentence.contains("user name is empty") == true)
         }
     }
 
@@ -90,8 +90,8 @@ import TokenCore
         let host = try StoreHost(FleetKeys.random(label: "team"), endpoints, "client")
         let members = await host.store.survey([]).members
         await host.store.close()
-        let strangers = members.filter { $0.trouble != nil }
+        let strangers = members.filter { $0.storeError != nil }
         #expect(members.count == 2 && strangers.map(\.endpoint) == [endpoints[1].origin])
-        #expect(strangers.first?.trouble?.sentence.contains(endpoints[0].origin) == true)
+        #expect(strangers.first?.storeError?.sentence.contains(endpoints[0].origin) == true)
     }
 }

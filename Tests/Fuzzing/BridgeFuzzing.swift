@@ -4,7 +4,7 @@ import Text
 
 @testable import MCPBridge
 
-/// What a client and a server of the Model Context Protocol write.
+/// Feeds `bytes` to the parsers of messages of the Model Context Protocol.
 func fuzzBridge(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     let text = Array(bytes.dropFirst())
@@ -16,7 +16,7 @@ func fuzzBridge(_ bytes: [UInt8]) {
     }
 }
 
-/// A message stays the value that it was, on one line.
+/// Checks that a message keeps its value when it is written on one line.
 private func fuzzPacket(_ text: [UInt8]) {
     guard let packet = ProcessorTime.limited("a packet", { try? RPCPacket(parsing: text) }) else { return }
     let line = ProcessorTime.limited("a line") { packet.line(of: packet.messages) }
@@ -29,7 +29,7 @@ private func fuzzPacket(_ text: [UInt8]) {
         )
     }
     let fields = ProcessorTime.limited("the fields of a packet") {
-        RoutingFields.version(of: packet).map { RoutingFields.fields(for: packet, version: $0) } ?? []
+        MCPRoutingHeaders.version(of: packet).map { MCPRoutingHeaders.fields(for: packet, version: $0) } ?? []
     }
     precondition(
         fields.allSatisfy { $0.value.utf8.allSatisfy { (0x20...0x7E).contains($0) } },
@@ -41,7 +41,7 @@ private func fuzzPacket(_ text: [UInt8]) {
     }
 }
 
-/// A stream says the same however it is cut, and holds no more than it may.
+/// Checks that a stream has the same events for all piece sizes, and that its buffer stays within the limit.
 private func fuzzEvents(_ text: [UInt8]) {
     func events(in pieces: [ArraySlice<UInt8>]) -> [ServerSentEvents.Event]? {
         var stream = ServerSentEvents(longest: 4096)
@@ -74,7 +74,7 @@ private func fuzzLines(_ text: [UInt8]) {
     }
 }
 
-/// A list of tools, a line feed, and a call.
+/// Reads a list of tools, a line feed, and a tool call.
 private func fuzzTools(_ text: [UInt8]) {
     let parts = text.split(separator: 0x0A, maxSplits: 1)
     guard parts.count == 2, let list = try? RPCPacket(parsing: Array(parts[0])),

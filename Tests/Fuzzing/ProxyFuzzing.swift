@@ -6,7 +6,7 @@ import Text
 
 @testable import TokenProxy
 
-/// What a client and an upstream send through the proxy.
+/// Feeds `bytes` to the proxy as requests of a client or responses of an upstream.
 func fuzzProxy(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     let stream = bytes.dropFirst()
@@ -18,7 +18,7 @@ func fuzzProxy(_ bytes: [UInt8]) {
     }
 }
 
-/// The tables of two listeners.
+/// The rules of two listeners.
 private enum ProxyScene {
     static let token = "Bearer our-token"
     static let open = rules { $0.upstream = "https://api.example.com" }
@@ -48,7 +48,7 @@ private struct ReadBody: Equatable {
     var rest = 0
 }
 
-/// Takes heads and bodies off the stream for as long as they are good.
+/// Reads requests from the stream until one is invalid.
 private func fuzzRequests(_ stream: ArraySlice<UInt8>, _ rules: ProxyRules) {
     var input = ByteBuffer(bytes: stream)
     var search = HeadSearch(longest: 65536)
@@ -62,7 +62,7 @@ private func fuzzRequests(_ stream: ArraySlice<UInt8>, _ rules: ProxyRules) {
     }
 }
 
-/// What goes on is one request for the upstream, with our token and no other, and a body of the same bytes.
+/// Checks that the upstream gets exactly one request, with only the proxy's token and with an unchanged body.
 private func checkPassed(_ request: ProxiedRequest, _ body: ReadBody, _ rules: ProxyRules) {
     let isAllowed = ProcessorTime.limited("the rules") { (try? rules.check(request)) != nil }
     guard isAllowed else { return }
@@ -80,13 +80,13 @@ private func checkPassed(_ request: ProxiedRequest, _ body: ReadBody, _ rules: P
     precondition(again.method == request.method && again.isHTTP11)
     precondition(again.target.elementsEqual(rules.upstream.prefix + request.target), "another target")
     precondition(again.host.map { $0.elementsEqual(rules.upstream.authority.utf8) } == true, "another host")
-    let tokens = again.fields.filter { FieldName($0.name) == .authorization }
+    let tokens = again.fields.filter { KnownField($0.name) == .authorization }
     precondition(tokens.count == 1 && tokens[0].value.elementsEqual(ProxyScene.token.utf8), "another token")
     precondition(!again.has(.accessTokenProof) && !again.has(.forwarded) && !again.has(.forwardedPart))
     checkWritten(body, again.framing)
 }
 
-/// A body in its new frame reads as the same bytes.
+/// Checks that a body that was framed again has the same bytes.
 private func checkWritten(_ body: ReadBody, _ framing: BodyFraming) {
     guard body.isWhole, !body.isBroken, framing == .chunked else { return }
     let writer = BodyWriter(framing: framing)
@@ -99,7 +99,7 @@ private func checkWritten(_ body: ReadBody, _ framing: BodyFraming) {
     precondition(again.isWhole && !again.isBroken && again.rest == 0, "a frame that breaks")
     precondition(again.bytes == body.bytes, "a body of other bytes")
     precondition(
-        again.trailers.allSatisfy { FieldName($0.name) == .unimportant },
+        again.trailers.allSatisfy { KnownField($0.name) == .unimportant },
         "a trailer that says too much"
     )
 }
@@ -131,7 +131,7 @@ private func fuzzAnswers(_ stream: ArraySlice<UInt8>, toHead isHead: Bool) {
     }
 }
 
-/// The client reads the answer that the upstream gave, in a frame of its own.
+/// Checks that the client gets the upstream's response in the proxy's own framing.
 private func checkPassed(_ answer: UpstreamResponse, _ framing: BodyFraming, _ head: [UInt8], isHead: Bool) {
     precondition(head.suffix(4).elementsEqual("\r\n\r\n".utf8), "a head without its end")
     let again = (try? MessageHead(Array(head.dropLast(4)))).flatMap {

@@ -40,8 +40,8 @@ private func parse(_ text: String) throws(TOMLError) -> TOMLTable {
             ("x = 1\n\(dots) = 1\n", "parts"), ("x = 1\n[\(dots)]\n", "parts"),
             ("x = 1\n[[\(dots)]]\n", "parts"), ("x = 1\nv = { \(dots) = 1 }\n", "parts"),
             ("x = 1\n\"a\".'b' . \(dots) = 1\n", "parts"),
-            ("x = 1\nv = \(String(repeating: "[", count: 60_000))\n", "in one another"),
-            ("x = 1\nv = \(inline)\n", "in one another"),
+            ("x = 1\nv = \(String(repeating: "[", count: 60_000))\n", "nested more than"),
+            ("x = 1\nv = \(inline)\n", "nested more than"),
         ]
     }()
 

@@ -6,7 +6,7 @@ import Text
 
 @testable import TokenProxy
 
-/// What a request at an endpoint shows and asks for.
+/// The secret and the requested token of a request to an endpoint.
 @Suite struct EndpointRequestTests {
     private static func rules() -> EndpointRules {
         EndpointRules(
@@ -40,9 +40,9 @@ import Text
     )
     func `scopes are those of the session, or those of the table`(
         scopes: [String],
-        wish: EndpointTokenRequest?
+        expected: EndpointTokenRequest?
     ) {
-        #expect(Self.rules().wish(scopes: scopes) == wish)
+        #expect(Self.rules().tokenRequest(scopes: scopes) == expected)
     }
 
     @Test(
@@ -57,16 +57,19 @@ import Text
     )
     func `a resource is an audience or a default scope that may be asked for`(
         resource: String,
-        wish: EndpointTokenRequest?
+        expected: EndpointTokenRequest?
     ) {
-        #expect(Self.rules().wish(resource: resource) == wish)
+        #expect(Self.rules().tokenRequest(resource: resource) == expected)
     }
 
     @Test func `an ID token may be asked for the client, a token may not`() {
-        #expect(Self.rules().wish(ofIDTokenFor: "cli") == EndpointTokenRequest())
-        #expect(Self.rules().wish(ofIDTokenFor: "https://extra.example")?.audience == "https://extra.example")
-        #expect(Self.rules().wish(ofIDTokenFor: "other") == nil)
-        #expect(Self.rules().wish(audience: "cli") == nil)
+        #expect(Self.rules().tokenRequest(ofIDTokenFor: "cli") == EndpointTokenRequest())
+        #expect(
+            Self.rules().tokenRequest(ofIDTokenFor: "https://extra.example")?.audience
+                == "https://extra.example"
+        )
+        #expect(Self.rules().tokenRequest(ofIDTokenFor: "other") == nil)
+        #expect(Self.rules().tokenRequest(audience: "cli") == nil)
     }
 
     @Test(arguments: [

@@ -7,12 +7,12 @@ import Text
 
 @testable import TokenProxy
 
-/// What the agent says in place of a token.
+/// Responses of the proxy while the agent provides no token.
 @Suite struct LocalResponseTests {
     @Test(
         arguments: [
             (.loginRequired, 403, "tokenctl login work"), (.locked, 423, "tokenctl unlock"),
-            (.temporarilyUnavailable, 503, "try again in 7s"), (.noAgent, 503, "try again in 7s"),
+            (.temporarilyUnavailable, 503, "in 7s"), (.noAgent, 503, "in 7s"),
         ] as [(FailureCode, Int, String)]
     )
     func `a problem says what to do about it`(code: FailureCode, status: Int, remedy: String) {
@@ -28,7 +28,7 @@ import Text
         arguments: [
             (.loginRequired, nil, "403 Login required (run: tokenctl login work)"),
             (.locked, nil, "423 Locked (run: tokenctl unlock)"),
-            (.noAgent, nil, "503 Service Unavailable (try again in 1s)"),
+            (.noAgent, nil, "503 Service Unavailable (retry: in 1s)"),
             (.loginRequired, "enter\r\nX: y", "403 Forbidden"), (.loginRequired, "Café", "403 Forbidden"),
             (.loginRequired, String(repeating: "x", count: 300), "403 Forbidden"),
         ] as [(FailureCode, String?, String)]
@@ -38,10 +38,12 @@ import Text
         remedy: String?,
         line: String
     ) {
-        let answer = LocalResponse(AgentError(code, "no token", session: "work", remedy: remedy))
+        let answer = LocalResponse(
+            AgentError(code, "no token", session: "work", remedy: remedy.map { .run($0) })
+        )
         let bytes = String(buffer: answer.bytes(withoutBody: false, keepsAlive: true))
         #expect(bytes.hasPrefix("HTTP/1.1 \(line)\r\n"), "\(bytes)")
-        // Of a 401, git, wget and pip ask the person for a password.
+        // After a 401, git, wget and pip prompt the user for a password.
         #expect(!bytes.contains("WWW-Authenticate"))
     }
 
@@ -67,11 +69,11 @@ import Text
             isForGit: true
         )
         #expect(answer.status == 403 && answer.contentType.hasPrefix("text/plain"))
-        #expect(answer.body == Array("not logged in\nrun: tokenctl login work\n".utf8))
+        #expect(answer.body == Array("not logged in\nRun: tokenctl login work\n".utf8))
     }
 
     @Test func `a remedy of the agent's own stands`() {
-        let error = AgentError(.temporarilyUnavailable, "no network", remedy: "plug it in")
+        let error = AgentError(.temporarilyUnavailable, "no network", remedy: .run("plug it in"))
         let problem = (try? JSONValue(parsing: LocalResponse(error).body))?.object
         #expect(problem?["remedy"]?.string == "plug it in")
     }
@@ -80,7 +82,7 @@ import Text
     func `a wait that nobody knows, or that is over, is a second`(wait: Duration?) {
         let answer = LocalResponse(AgentError(.temporarilyUnavailable, "no token", retryAfter: wait))
         let problem = (try? JSONValue(parsing: answer.body))?.object
-        #expect(problem?["remedy"]?.string == "try again in 1s")
+        #expect(problem?["remedy"]?.string == "in 1s")
         #expect(answer.fields.map(\.value) == ["1"])
     }
 }

@@ -22,7 +22,9 @@ extension AgentConnection {
         let request = AgentRequest(.post, "restrict", body: message.json.serialized)
         _ = try exchange(request, timeout: AgentConnection.maximumSilence)
         let descriptor = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw AgentError(.internal, "dup: \(systemMessage(errno))") }
+        guard descriptor >= 0 else {
+            throw AgentError(.internal, "cannot duplicate the connection: \(systemMessage(errno))")
+        }
         return descriptor
     }
 }

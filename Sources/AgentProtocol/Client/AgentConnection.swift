@@ -27,7 +27,7 @@ public struct AgentConnection: ~Copyable {
     /// The maximum size of a response's body: 64 MiB, enough for the status of a hundred thousand sessions.
     static let maximumBodySize = 64 << 20
 
-    let socket: AgentSocket
+    let socket: ConnectedAgentSocket
     var decoder = ResponseDecoder()
     private let maximumSilence: Duration
     /// The part of ``maximumSilence`` that connecting has taken from the first request.
@@ -55,9 +55,9 @@ public struct AgentConnection: ~Copyable {
         let start = Deadline.now
         socket =
             if let path {
-                try AgentSocket(at: path, maximumSilence)
+                try ConnectedAgentSocket(at: path, maximumSilence)
             } else {
-                try AgentSocket(findingAgent: maximumSilence)
+                try ConnectedAgentSocket(findingAgent: maximumSilence)
             }
         self.maximumSilence = maximumSilence
         timeToConnect = .nanoseconds(Deadline.now - start)
@@ -126,7 +126,8 @@ public struct AgentConnection: ~Copyable {
         while true {
             let check = Deadline(after: isFirst ? half : max(half, AgentConnection.checkInterval))
             guard check < deadline, try !socket.hasBytes(by: check) else { return }
-            guard try AgentSocket.isAlive(at: path, within: half, of: maximumSilence) || isFirst else {
+            guard try ConnectedAgentSocket.isAlive(at: path, within: half, of: maximumSilence) || isFirst
+            else {
                 throw .silent(socket: path, limit: maximumSilence)
             }
             isFirst = false

@@ -26,10 +26,10 @@ public struct AgentToken: Equatable, Sendable {
         guard let message = TokenMessage(parsing: body),
             let value = message.accessToken ?? message.idToken,
             value.utf8.isVisibleWord
-        else { throw AgentError(.malformed("no token in it")) }
+        else { throw AgentError(.malformed("no token")) }
         proof = message.proof
         guard proof?.utf8.isVisibleWord != false else {
-            throw AgentError(.malformed("no proof of possession in it"))
+            throw AgentError(.malformed("no proof of possession"))
         }
         self.value = value
         expiresAt = message.expiresAt
@@ -61,35 +61,35 @@ extension AgentConnection {
         scopes: [String] = [],
         audience: String? = nil
     ) throws(AgentError) -> AgentToken {
-        let demand = TokenRequest(
+        let tokenRequest = TokenRequest(
             session: session,
             minimumValidity: minimumValidity,
             timeout: timeout,
             scopes: scopes,
             audience: audience
         )
-        return try token(demand)
+        return try token(tokenRequest)
     }
 
-    /// Returns the token that `demand` describes.
+    /// Returns the token that `tokenRequest` describes.
     ///
     /// - Throws: ``AgentError``, with the code `internal` if the token contains anything but visible ASCII.
-    package mutating func token(_ demand: TokenRequest) throws(AgentError) -> AgentToken {
-        let answer = try exchange(demand, plainText: false)
+    package mutating func token(_ tokenRequest: TokenRequest) throws(AgentError) -> AgentToken {
+        let answer = try exchange(tokenRequest, plainText: false)
         return try AgentToken(parsing: answer.body)
     }
 
-    /// Sends the request that `demand` describes, for JSON or plain text.
+    /// Sends the request that `tokenRequest` describes, for JSON or plain text.
     ///
     /// - Throws: ``AgentError`` as ``exchange(_:timeout:maximumSilence:)`` does.
     package mutating func exchange(
-        _ demand: TokenRequest,
+        _ tokenRequest: TokenRequest,
         plainText: Bool
     ) throws(AgentError) -> AgentResponse {
         try exchange(
-            demand.request(plainText: plainText),
-            timeout: demand.responseTimeout,
-            maximumSilence: demand.maximumSilence
+            tokenRequest.request(plainText: plainText),
+            timeout: tokenRequest.responseTimeout,
+            maximumSilence: tokenRequest.maximumSilence
         )
     }
 }

@@ -18,7 +18,7 @@ package enum ConnectionFailure: Error, Equatable {
     case closed
     /// The bytes are not a response of an agent.
     case malformed(String)
-    /// A system call failed.
+    /// The system refused the attempt, such as "create a socket".
     case system(String, errno: Int32)
 }
 
@@ -28,32 +28,32 @@ extension AgentError {
         case .unreachable(let socket, let errno):
             self.init(
                 .noAgent,
-                "no agent answers at \(socket): \(systemMessage(errno))",
-                remedy: "start it with: tokenagent"
+                "cannot connect to the agent at \(socket): \(systemMessage(errno))",
+                remedy: .run("tokenagent")
             )
         case .foreignServer(let socket, let uid):
-            self.init(.denied, "the server at \(socket) belongs to another user, uid \(uid)")
+            self.init(.denied, "refusing to use \(socket): owned by another user (uid \(uid))")
         case .pathTooLong(let socket):
             self.init(
                 .misconfigured,
-                "the socket path is \(socket.utf8.count) bytes long, at most \(AgentPaths.maximumSocketPathLength) fit: "
+                "the socket path has \(socket.utf8.count) bytes, more than \(AgentPaths.maximumSocketPathLength): "
                     + socket,
-                remedy: "set TOKENAGENT_SOCK to a shorter path"
+                remedy: .set("TOKENAGENT_SOCK to a shorter path")
             )
         case .timedOut:
-            self.init(.temporarilyUnavailable, "the agent did not answer in time")
+            self.init(.temporarilyUnavailable, "timed out waiting for the agent")
         case .silent(let socket, let limit):
             self.init(
                 .temporarilyUnavailable,
                 "no response from the agent at \(socket) within \(limit.roundedSeconds) s",
-                remedy: "tokenctl doctor"
+                remedy: .run("tokenctl doctor")
             )
         case .closed:
-            self.init(.noAgent, "the agent ended the connection before it had answered")
+            self.init(.noAgent, "connection closed by the agent before it responded")
         case .malformed(let reason):
-            self.init(.internal, "the agent's answer is not understood: \(reason)")
-        case .system(let call, let errno):
-            self.init(.internal, "\(call): \(systemMessage(errno))")
+            self.init(.internal, "malformed response from the agent: \(reason)")
+        case .system(let attempt, let errno):
+            self.init(.internal, "cannot \(attempt): \(systemMessage(errno))")
         }
     }
 }

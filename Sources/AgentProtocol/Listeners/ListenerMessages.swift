@@ -109,9 +109,9 @@ package struct ListeningMembers: WireMembers {
 }
 
 /// The address of a running listener.
-package typealias ListeningPlaceMessage = WireMessage<ListeningPlaceMembers>
+package typealias ListeningPlaceMessage = WireMessage<ListeningAddressMembers>
 
-package struct ListeningPlaceMembers: WireMembers {
+package struct ListeningAddressMembers: WireMembers {
     package let name = WireMember<String>("name")
     /// The kind of the listener, absent for the metrics.
     package let kind = WireMember<ListenerKind>("kind", isOptional: true)

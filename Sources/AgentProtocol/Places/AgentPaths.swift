@@ -89,7 +89,7 @@ public struct AgentPaths: Equatable, Sendable {
             throw AgentError(.pathTooLong(socket: path))
         }
         guard !path.isEmpty, !path.utf8.contains(0) else {
-            throw AgentError(.misconfigured, "the socket path is empty or holds a NUL byte")
+            throw AgentError(.misconfigured, "the socket path is empty or contains a NUL byte")
         }
     }
 
@@ -199,8 +199,8 @@ extension AgentPaths {
             .misconfigured,
             "\(name) is not UTF-8: \(value)",
             remedy: name == "HOME"
-                ? "set TOKENAGENT_CONFIG and TOKENAGENT_STATE_DIR to paths that are"
-                : "set it to a path that is"
+                ? .set("TOKENAGENT_CONFIG and TOKENAGENT_STATE_DIR to paths in UTF-8")
+                : .set("\(name) to a path in UTF-8")
         )
     }
 
@@ -210,7 +210,7 @@ extension AgentPaths {
         orElse variable: String
     ) throws(AgentError) -> String {
         guard let home = try absolute("HOME", environment) else {
-            throw AgentError(.misconfigured, "HOME is not set", remedy: "set HOME or \(variable)")
+            throw AgentError(.misconfigured, "HOME is not set", remedy: .set("HOME or \(variable)"))
         }
         return home
     }

@@ -19,14 +19,14 @@ package struct LockedDirectory: ~Copyable {
         while true {
             var template = Array("\(parent)/\(prefix)XXXXXX".utf8CString)
             guard unsafe mkdtemp(&template) != nil else {
-                throw AgentError(.internal, "cannot make a directory in \(parent): \(systemMessage(errno))")
+                throw AgentError(.internal, "cannot create a directory in \(parent): \(systemMessage(errno))")
             }
             let path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
             let opened = LockedDirectory.open(path)
             guard opened >= 0 || errno == ENOENT else {
                 let reason = systemMessage(errno)
                 _ = unsafe rmdir(path)
-                throw AgentError(.internal, "\(path): \(reason)")
+                throw AgentError(.internal, "cannot open \(path): \(reason)")
             }
             // Where nothing can be locked, such as on NFS, nothing is removed as a leftover either.
             if opened >= 0, flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK,

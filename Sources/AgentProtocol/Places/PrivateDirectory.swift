@@ -13,7 +13,7 @@ public enum PrivateDirectory {
     public static func prepare(_ path: String) throws(AgentError) {
         try createParents(of: path)
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            throw AgentError(.internal, "\(path) cannot be created: \(systemMessage(errno))")
+            throw AgentError(.internal, "cannot create \(path): \(systemMessage(errno))")
         }
         try check(path)
     }
@@ -30,13 +30,13 @@ public enum PrivateDirectory {
             throw AgentError(.misconfigured, "\(path) is not a directory")
         }
         guard status.st_uid == geteuid() else {
-            throw AgentError(.misconfigured, "\(path) belongs to another user, uid \(status.st_uid)")
+            throw AgentError(.misconfigured, "\(path) belongs to another user (uid \(status.st_uid))")
         }
         guard status.st_mode & 0o077 == 0 else {
             throw AgentError(
                 .misconfigured,
                 "\(path) is open to other users",
-                remedy: "close it with: chmod 700 \(path)"
+                remedy: .run("chmod 700 \(path)")
             )
         }
     }
@@ -56,7 +56,7 @@ public enum PrivateDirectory {
         if unsafe stat(parent, &status) == 0 { return }
         try createParents(of: parent)
         guard unsafe mkdir(parent, 0o700) == 0 || errno == EEXIST else {
-            throw AgentError(.internal, "\(parent) cannot be created: \(systemMessage(errno))")
+            throw AgentError(.internal, "cannot create \(parent): \(systemMessage(errno))")
         }
     }
 }

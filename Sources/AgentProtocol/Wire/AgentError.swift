@@ -12,8 +12,8 @@ public struct AgentError: Error, Equatable, Sendable {
     public var message: String
     /// The session that the error is about, or `nil` if it is about none.
     public var session: String?
-    /// The advice, usually a command such as `tokenctl login work`.
-    public var remedy: String?
+    /// The advice, usually to run a command such as `tokenctl login work`.
+    public var remedy: Remedy?
     /// The delay before a retry, or `nil` if the agent does not know it.
     public var retryAfter: Duration?
 
@@ -22,7 +22,7 @@ public struct AgentError: Error, Equatable, Sendable {
         _ code: FailureCode,
         _ message: String,
         session: String? = nil,
-        remedy: String? = nil,
+        remedy: Remedy? = nil,
         retryAfter: Duration? = nil
     ) {
         self.code = code
@@ -34,23 +34,18 @@ public struct AgentError: Error, Equatable, Sendable {
 }
 
 extension AgentError: CustomStringConvertible {
-    /// The message, followed by the remedy if there is one that the message does not contain.
-    public var description: String {
-        let clause = clause
-        guard let remedy, !clause.bytewise.contains(remedy.bytewise) else { return clause }
-        let isCommand = remedy.bytewise.hasPrefix("tokenctl ".bytewise) || remedy.bytewise == "tokenagent"
-        return clause + (isCommand ? "; run: " : "; ") + remedy
-    }
+    /// The message in one line, followed by the remedy in parentheses: `no token (run: tokenctl login work)`.
+    public var description: String { remedy.map { "\(clause) \($0.parenthesized)" } ?? clause }
 
     /// The remedy, or the usual one for the code, or `nil` if that depends.
-    package var suggestedRemedy: String? {
+    package var suggestedRemedy: Remedy? {
         if let remedy { return remedy }
         return switch code {
-        case .loginRequired: session.map { "tokenctl login \($0)" }
-        case .locked: "tokenctl unlock"
-        case .notFound: session == nil ? nil : "tokenctl list"
+        case .loginRequired: session.map { .run("tokenctl login \($0)") }
+        case .locked: .run("tokenctl unlock")
+        case .notFound: session == nil ? nil : .run("tokenctl list")
         case .temporarilyUnavailable:
-            retryAfter.map { "try again in \(DurationPhrase.short($0.components.seconds))" }
+            retryAfter.map { .retry("in \(DurationPhrase.short($0.components.seconds))") }
         case .internal, .badRequest, .misconfigured, .noAgent, .denied: nil
         }
     }
@@ -71,7 +66,7 @@ extension AgentError {
         let error = RefusalMessage(parsing: response.body)?.error ?? FailureMessage()
         self.init(
             error.code ?? FailureCode(httpStatus: response.status),
-            error.message ?? "the agent answered with status \(response.status)",
+            error.message ?? "the agent responded with status \(response.status)",
             session: error.session,
             remedy: error.remedy,
             retryAfter: error.retryAfter.flatMap(Self.wait) ?? response.retryAfter
@@ -82,7 +77,7 @@ extension AgentError {
     package init(_ error: FailureMessage) {
         self.init(
             error.code ?? .internal,
-            error.message ?? "the agent gave no reason",
+            error.message ?? "no reason given by the agent",
             session: error.session,
             remedy: error.remedy,
             retryAfter: error.retryAfter.flatMap(Self.wait)

@@ -44,7 +44,7 @@ final class Alarm<Key: Hashable> {
         queue.takeDue(at: timekeeper.now)
     }
 
-    func planNothing() {
+    func cancel() {
         queue.removeAll()
         set()
     }

@@ -5,7 +5,7 @@ import TokenCore
 /// The times of the agent's own checks for a changed configuration, and the error that the last one found.
 struct ConfigurationCheckThrottle {
     /// The minimum time between two checks, so that nobody can make the agent read the disk all day.
-    private static let pause = Duration.seconds(1)
+    private static let delay = Duration.seconds(1)
 
     private var lookedAt: Instant?
     /// The error that prevented the latest file from being loaded, or `nil` if there was none.
@@ -15,7 +15,7 @@ struct ConfigurationCheckThrottle {
     ///
     /// - Returns: `true` if the caller must check now.
     mutating func begins(at now: Instant) -> Bool {
-        if let lookedAt, now - lookedAt < Self.pause { return false }
+        if let lookedAt, now - lookedAt < Self.delay { return false }
         lookedAt = now
         return true
     }

@@ -2,6 +2,7 @@
 
 import Logging
 import NIOCore
+import Text
 import TokenCore
 
 /// The active configuration of the agent, and its replacement by a reload.
@@ -115,7 +116,7 @@ final class LiveConfiguration {
         }
         let leaving = Set(agent.sessions.leaving(under: coming).keys)
         guard leaving.contains(where: { UnpublishedChange.refusal(of: $0, in: agent) != nil }) else { return }
-        logger.notice("the configuration is read once the fleet has what only this host has")
+        logger.notice("reload delayed until unpublished changes are in etcd")
         await agent.fleet.waitUntilPublished(leaving, in: agent)
         guard agent.isServing else { throw agent.stopping }
         let debts = leaving.sorted().lazy.compactMap { UnpublishedChange.refusal(of: $0, in: agent) }
@@ -127,7 +128,7 @@ final class LiveConfiguration {
     /// Requests a reload for when the agent is unlocked.
     func reloadOnceUnlocked() {
         needsReload = true
-        logger.notice("locked; the configuration is read again when unlocked")
+        logger.notice("reload delayed until the agent is unlocked")
     }
 
     /// Reads the configuration if ``reloadOnceUnlocked()`` requested it; logs an error.
@@ -139,7 +140,7 @@ final class LiveConfiguration {
         do throws(RequestFailure) {
             return try await read()
         } catch {
-            logger.error("the configuration was not reloaded; the old one stays in force")
+            logger.error("reload failed; the previous configuration stays active")
             return nil
         }
     }
@@ -194,7 +195,7 @@ final class LiveConfiguration {
         changes.restarts += unopened.map { socket in
             ConfigurationChanges.Restart(
                 "socket",
-                reason: "\(socket.path) cannot be opened: \(socket.reason)"
+                reason: "cannot open \(socket.path): \(socket.reason)"
             )
         }
         logger.notice("configuration reloaded", metadata: changes.metadata)
@@ -205,7 +206,7 @@ final class LiveConfiguration {
             guard let debt = UnpublishedChange.refusal(of: name, in: agent) else { continue }
             agent.journal.write(
                 .warning,
-                "left before its fleet had everything",
+                "left the fleet with unpublished changes",
                 name,
                 ["error": "\(debt.message)"]
             )
@@ -225,7 +226,7 @@ final class LiveConfiguration {
     private func tell(_ restarts: [ConfigurationChanges.Restart]) {
         for restart in restarts {
             let values: Logger.Metadata = ["key": "\(restart.key)", "reason": "\(restart.reason)"]
-            logger.warning("this needs a restart of the agent", metadata: values)
+            logger.warning("change requires a restart of the agent", metadata: values)
         }
     }
 
@@ -279,7 +280,7 @@ final class LiveConfiguration {
         var failure = failure
         if let words = mistake(for: connection) ?? mistake(about: name, for: connection) {
             failure.message += ": " + words
-            failure.remedy = "tokenctl config check"
+            failure.remedy = .run("tokenctl config check")
             return failure
         }
         let names = current.sessions.keys.filter { isShown($0, to: connection) }
@@ -289,7 +290,7 @@ final class LiveConfiguration {
         }
         // A restricted socket cannot create sessions. With many sessions, the name may be a misspelling.
         if names.count > Self.maximumNames || connection.caller.isRestricted {
-            failure.remedy = "tokenctl list"
+            failure.remedy = .run("tokenctl list")
         }
         return failure
     }
@@ -297,18 +298,19 @@ final class LiveConfiguration {
     /// Returns the error of the latest configuration for this peer, or `nil` if the peer may not see one.
     func mistake(for connection: Connection) -> String? {
         guard let mistake = watch.mistake, connection.caller.isOwnUserAtOwnSocket else { return nil }
-        let words = "The configuration has changed and has a mistake, so the old one stays in force"
+        let words = "the new configuration has an error, so the previous one stays active"
         // The error may name sessions that this peer may not see.
-        return rules.exist ? words + "." : words + ": " + mistake
+        return rules.exist ? words : words + ": " + mistake
     }
 
-    /// Returns the reason why the session `name` was not loaded, or `nil` if this peer may not see one.
+    /// Returns the configuration error that explains why the session `name` is missing, or `nil` if there is
+    /// none or this peer may not see errors.
     private func mistake(about name: SessionName, for connection: Connection) -> String? {
         let found =
             current.mistakes.first { $0.session == name } ?? current.mistakes.first { $0.session == nil }
         guard let found, connection.caller.isOwnUserAtOwnSocket else { return nil }
-        let words = "A file of the configuration has a mistake and was left out"
-        return rules.exist ? words + "." : words + ": " + found.line
+        let words = "a configuration file has an error and was skipped"
+        return rules.exist ? words : words + ": " + found.line
     }
 
     /// Returns whether this peer may see an error of the configuration.

@@ -9,7 +9,7 @@ import TokenCore
 final class RecordWriter {
     private let storeThread: StoreThread
     /// The sessions whose files have not been removed yet.
-    private var owed: Set<SessionName> = []
+    private var pending: Set<SessionName> = []
 
     init(storeThread: StoreThread) {
         self.storeThread = storeThread
@@ -22,7 +22,7 @@ final class RecordWriter {
         for name: SessionName,
         in agent: isolated SessionAgent
     ) {
-        owed.remove(name)
+        pending.remove(name)
         guard !agent.fleet.takes(number, snapshot, of: name, in: agent) else { return }
         let snapshot = agent.fleet.marked(snapshot, of: name)
         storeThread.run { store in
@@ -36,7 +36,7 @@ final class RecordWriter {
     func remove(_ name: SessionName, in agent: isolated SessionAgent) {
         // Keep the record of a departed session: it is the only sign that it left.
         guard !agent.fleet.hasLeft(name), !agent.fleet.keepPlace(of: name, in: agent) else { return }
-        owed.insert(name)
+        pending.insert(name)
         remove(name, failures: 0, in: agent)
     }
 
@@ -45,7 +45,7 @@ final class RecordWriter {
             try store.forget(name)
         } then: { [self] failure in
             guard let failure else {
-                owed.remove(name)
+                pending.remove(name)
                 return
             }
             agent.journal.write(
@@ -62,19 +62,19 @@ final class RecordWriter {
         let seconds = Int64(min(60, 5 << min(failures - 1, 4)))
         agent.eventLoop.scheduleTask(in: .seconds(seconds)) { [weak agent] in
             agent?.assumeIsolated { agent in
-                guard agent.records.owes(name), agent.isServing else { return }
+                guard agent.records.isPending(name), agent.isServing else { return }
                 agent.records.remove(name, failures: failures, in: agent)
             }
         }
     }
 
-    private func owes(_ name: SessionName) -> Bool { owed.contains(name) }
+    private func isPending(_ name: SessionName) -> Bool { pending.contains(name) }
 
     /// Stops removing the files of `name`, which has left the configuration, or of all sessions if `name` is
     /// `nil`.
     ///
     /// Files that are still on disk are loaded if the session returns.
-    func letGo(of name: SessionName? = nil) {
-        if let name { owed.remove(name) } else { owed = [] }
+    func dropPending(of name: SessionName? = nil) {
+        if let name { pending.remove(name) } else { pending = [] }
     }
 }

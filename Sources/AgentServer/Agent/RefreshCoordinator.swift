@@ -6,7 +6,7 @@ import TokenCore
 ///
 /// An attempt first reserves space in the store, and then sends the request.
 ///
-/// - Entry points: ``perform(_:for:in:)``, ``demand(_:in:)``, ``depart(_:in:)``.
+/// - Entry points: ``perform(_:for:in:)``, ``demand(_:in:)``, ``sessionRemoved(_:in:)``.
 /// - May not: decide whether a session refreshes. `Session` (TokenCore) decides that.
 ///
 /// Confined to the agent's event loop.
@@ -65,7 +65,7 @@ final class RefreshCoordinator {
     }
 
     /// Records that a request waits for an attempt, which then precedes queued attempts without waiters.
-    func demand(_ name: SessionName, in agent: isolated SessionAgent) {
+    func tokenRequest(_ name: SessionName, in agent: isolated SessionAgent) {
         guard let session = agent.sessions[name]?.session,
             let issuer = queue.demanded(by: session, now: agent.now)
         else { return }
@@ -92,7 +92,7 @@ final class RefreshCoordinator {
     func forget() {
         queue.forget()
         sources.forget()
-        alarm.planNothing()
+        alarm.cancel()
     }
 
     private func admit(at issuer: String, in agent: isolated SessionAgent) {
@@ -216,14 +216,14 @@ extension RefreshCoordinator {
         }
         agent.journal.write(.debug, "refresh started", name, ["attempt": "\(request.attempt.rawValue)"])
         work.begin()
-        erasure.lend(request.secrets)
+        erasure.retain(request.secrets)
         Task { [request] in
             let outcome = await agent.ports.authorization.refresh(name, request)
             refreshFinished(request.attempt, outcome, for: name, in: agent)
             if outcome.failure?.kind == .sourceRefused {
                 sources.recordRefusal(of: request.sources, for: name, in: agent)
             }
-            erasure.giveBack(request.secrets)
+            erasure.release(request.secrets)
             work.end()
         }
     }
@@ -324,7 +324,7 @@ extension RefreshCoordinator {
     /// Takes over a session that leaves the configuration.
     ///
     /// The response to a refresh in flight still belongs in its record, in case the session returns.
-    func depart(_ session: Session, in agent: isolated SessionAgent) {
+    func sessionRemoved(_ session: Session, in agent: isolated SessionAgent) {
         sources.refuseAll(of: session.name, in: agent)
         let isSent = session.awaitsAnswer && !sources.giveUp(for: session.name, in: agent)
         guard isSent else { return eraseSecrets(of: session, in: agent) }
@@ -369,7 +369,7 @@ extension ReservationResult {
     fileprivate var failure: RefreshFailure? {
         switch self {
         case .granted, .held, .notBefore, .unasked: nil
-        case .unreachable(let trouble): RefreshFailure(trouble)
+        case .unreachable(let storeError): RefreshFailure(storeError)
         case .failed(let failure): RefreshFailure(kind: .storage, message: failure.message)
         }
     }

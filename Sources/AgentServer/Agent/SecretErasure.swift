@@ -16,14 +16,14 @@ final class SecretErasure {
         self.storeThread = storeThread
     }
 
-    /// Records that a request uses `secrets`; each call requires one of ``giveBack(_:)``.
-    func lend(_ secrets: Set<SecretID>) {
-        lent.lend(secrets)
+    /// Records that a request uses `secrets`; each call requires one of ``release(_:)``.
+    func retain(_ secrets: Set<SecretID>) {
+        lent.retain(secrets)
     }
 
     /// Records that the request has ended, and erases the secrets that waited for it.
-    func giveBack(_ secrets: Set<SecretID>) {
-        for secret in lent.giveBack(secrets) { erase(secret) }
+    func release(_ secrets: Set<SecretID>) {
+        for secret in lent.release(secrets) { erase(secret) }
     }
 
     /// Erases `secret` after the store's current jobs and the last request that uses it.

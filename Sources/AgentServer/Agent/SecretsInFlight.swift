@@ -8,30 +8,30 @@ import TokenCore
 /// that its tokens can be revoked.
 struct SecretsInFlight {
     private var users: [SecretID: Int] = [:]
-    private var owed: Set<SecretID> = []
+    private var pending: Set<SecretID> = []
 
     /// Increments the count of each secret.
-    mutating func lend(_ secrets: Set<SecretID>) {
+    mutating func retain(_ secrets: Set<SecretID>) {
         for secret in secrets { users[secret, default: 0] += 1 }
     }
 
     /// Decrements the count of each secret.
     ///
     /// - Returns: The secrets to erase now.
-    mutating func giveBack(_ secrets: Set<SecretID>) -> [SecretID] {
+    mutating func release(_ secrets: Set<SecretID>) -> [SecretID] {
         var free: [SecretID] = []
         for secret in secrets {
             let left = (users[secret] ?? 1) - 1
             users[secret] = left > 0 ? left : nil
-            if left <= 0, owed.remove(secret) != nil { free.append(secret) }
+            if left <= 0, pending.remove(secret) != nil { free.append(secret) }
         }
         return free.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// Returns whether `secret` may be erased now; if not, a later ``giveBack(_:)`` returns it.
+    /// Returns whether `secret` may be erased now; if not, a later ``release(_:)`` returns it.
     mutating func mayErase(_ secret: SecretID) -> Bool {
         guard users[secret] != nil else { return true }
-        owed.insert(secret)
+        pending.insert(secret)
         return false
     }
 }

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import SealedStore
+import Text
 import TokenCore
 
 /// The agent: all sessions, and the order of events that change them.
@@ -51,7 +52,7 @@ package actor SessionAgent {
     let records: RecordWriter
     /// Fires when a session needs attention.
     private let alarm: Alarm<SessionName>
-    private(set) var rest: IdleMonitor
+    private(set) var rest: IdleDetector
 
     package init(
         configuration: AgentConfiguration,
@@ -64,7 +65,7 @@ package actor SessionAgent {
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
         self.ports = ports
-        rest = IdleMonitor(ports.onQuiet, clocks: ClockSteps(at: ports.timekeeper.moment))
+        rest = IdleDetector(ports.onQuiet, clocks: ClockSteps(at: ports.timekeeper.moment))
         self.eventLoop = eventLoop
         executor = eventLoop.executor
         work = PendingWork(eventLoop: eventLoop)
@@ -179,7 +180,7 @@ package actor SessionAgent {
     /// Detects a sleep of the machine and wakes the sessions that are due; called after each pause of
     /// ``Housekeeping``.
     ///
-    /// - Parameter burstChanges: The number of times a burst of connections began or ended. It counts as
+    /// - Parameter burstChanges: The number of times a connection was opened or closed while many were open. It counts as
     ///   work, because a burst leaves free memory behind.
     /// - Returns: Whether the agent is idle.
     package func housekeep(burstChanges: Int) -> Bool {
@@ -199,7 +200,7 @@ package actor SessionAgent {
     /// seconds, and keeps the sessions from sending at the same instant.
     package func networkReturned(spread: Duration = .seconds(1)) {
         guard phase == .working else { return }
-        ports.logger.debug("the network may be back")
+        ports.logger.debug("network change detected")
         ports.authorization.networkReturned()
         refreshes.networkReturned()
         for name in sessions.keys.sorted() {
@@ -221,7 +222,7 @@ extension SessionAgent {
         case .commit(let number, let snapshot): records.commit(number, snapshot, for: name, in: self)
         case .release(_, let answered): refreshes.release(name, answered: answered)
         case .forget: records.remove(name, in: self)
-        case _ where fleet.holdsBack(effect, of: name): break
+        case _ where fleet.defersRevocation(effect, of: name): break
         case .revoke(let request): requests.logouts.revoke(request, for: name, in: self)
         case .discard(let request): requests.logouts.late.begin(request, for: name, in: self)
         case .reply(let waiter, let reply): requests.tokens.answer(waiter, reply, at: moment, in: self)
@@ -317,7 +318,7 @@ extension SessionAgent {
 
     private func tellLocked(_ reason: StoreAccessError) {
         ports.logger.notice(
-            "locked; unlock with: tokenctl unlock",
+            "locked \(Remedy.run("tokenctl unlock").parenthesized)",
             metadata: ["reason": "\(RequestFailure(reason).message)"]
         )
     }
@@ -345,8 +346,8 @@ extension SessionAgent {
         guard phase == .locking else { return }
         fleet.forget()
         sessions = [:]
-        records.letGo()
-        alarm.planNothing()
+        records.dropPending()
+        alarm.cancel()
         await storeThread.result { $0.lock() }
         ports.memory.lock()
         phase = .locked
@@ -367,7 +368,7 @@ extension SessionAgent {
         guard phase == .locked else { return }
         if let refusal = await requests.vault.openStore(passphrase) {
             audit.add(.unlock, .failed, by: origin)
-            ports.logger.warning("not unlocked", metadata: ["reason": "\(refusal)"])
+            ports.logger.warning("unlock failed", metadata: ["reason": "\(refusal)"])
             throw RequestFailure(refusal)
         }
         guard phase == .locked else { return }
@@ -400,7 +401,7 @@ extension SessionAgent {
         fleet.forget()
         await requests.finishStopping(in: self)
         configuration.files.end()
-        alarm.planNothing()
+        alarm.cancel()
     }
 
     /// The reason no tokens are served now.
@@ -415,7 +416,7 @@ extension SessionAgent {
         fleet.start(in: self)
         for name in sessions.keys { planWake(name) }
         configuration.files.followAll(in: self)
-        requests.tokens.preparations.goOn(in: self)
+        requests.tokens.preparations.proceed(in: self)
         timeReached()
     }
 
@@ -457,7 +458,7 @@ extension SessionAgent {
         guard phase == .working else { return }
         let new = configuration.current.sessions
         let leaving = sessions.leaving(under: configuration.current)
-        for (name, kept) in leaving { drop(name, kept.farewell(under: new[name])) }
+        for (name, kept) in leaving { drop(name, kept.removalFailure(under: new[name])) }
         for (name, settings) in new { update(name, settings) }
         await beginAdded()
         for (name, kept) in leaving where kept.isReplaced(by: sessions[name]) {
@@ -477,9 +478,11 @@ extension SessionAgent {
     /// Removes a session and fails its waiters with `failure`; its record stays on disk.
     private func drop(_ name: SessionName, _ failure: RequestFailure) {
         requests.refuseAll(failure, about: name, in: self)
-        if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }
-        fleet.depart(name, in: self)
-        records.letGo(of: name)
+        if let session = sessions.removeValue(forKey: name)?.session {
+            refreshes.sessionRemoved(session, in: self)
+        }
+        fleet.sessionRemoved(name, in: self)
+        records.dropPending(of: name)
         planWake(name)
     }
 

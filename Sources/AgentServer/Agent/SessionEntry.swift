@@ -36,7 +36,7 @@ final class SessionEntry {
     }
 
     /// Returns the failure for the waiters of a session that ends.
-    func farewell(under settings: SessionSettings?) -> RequestFailure {
+    func removalFailure(under settings: SessionSettings?) -> RequestFailure {
         settings == nil ? .unknown(session.name) : .changedSettings(of: session.name)
     }
 
@@ -106,7 +106,7 @@ extension StoredSession.Content {
         erasure.erase(loaded.snapshot.secrets)
         return .lost(
             .configurationChanged,
-            message: "its login is of other settings of issuer or client, and is there again when they are"
+            message: "the login was made with another issuer or client, and works again with those settings"
         )
     }
 }

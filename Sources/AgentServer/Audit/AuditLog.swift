@@ -101,7 +101,11 @@ final class AuditLog {
     ) throws(RequestFailure) {
         let query = try AuditQuery(query)
         guard let trail else {
-            throw RequestFailure(code: .misconfigured, message: "There is no audit log.")
+            throw RequestFailure(
+                code: .misconfigured,
+                message: "no audit log",
+                remedy: .set("audit = true in [agent]")
+            )
         }
         let selection = AuditSelection(
             session: query.session,
@@ -128,7 +132,7 @@ final class AuditLog {
         }
         guard reading.follows else { return reading.finish() }
         connection.awaited = .events
-        reading.goOn()
+        reading.continueReading()
         followers.add(Subscriber(connection: connection, session: session))
     }
 
@@ -157,7 +161,7 @@ struct AuditQuery: Equatable {
         guard !text.isEmpty else { return }
         let complaint = RequestFailure(
             code: .badRequest,
-            message: "The parameters are session=NAME and follow=1."
+            message: "invalid query (parameters: session=NAME, follow=1)"
         )
         guard let parameters = RequestTarget.parameters(of: text) else { throw complaint }
         for (name, value) in parameters {

@@ -113,7 +113,7 @@ final class AuditReading: @unchecked Sendable {
     }
 
     /// Keeps the response open for new lines.
-    func goOn() {
+    func continueReading() {
         if !isStreaming { connection.beginStream(Self.contentType) }
         isStreaming = true
         if let first { connection.stream(first) }

@@ -102,7 +102,7 @@ final class AuditTrail {
         } else {
             if dropped == 0 {
                 logger.error(
-                    "audit lines are lost: the log cannot be written",
+                    "audit lines lost: cannot write the log",
                     metadata: ["file": "\(file.path)"]
                 )
             }

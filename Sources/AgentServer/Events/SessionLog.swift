@@ -30,7 +30,7 @@ struct SessionLog {
         case .loginRequired: write(.warning, "login required", name, values)
         case .expiring:
             values["ends_in"] = left.map { "\($0)" }
-            write(.warning, "the login ends soon", name, values)
+            write(.warning, "login expires soon", name, values)
         case .loggedIn: write(.notice, "logged in", name, values)
         case .loggedOut: write(.notice, "logged out", name, values)
         }
@@ -66,17 +66,17 @@ struct SessionLog {
 
     /// Logs that the login has ended and that another one is attempted without the user.
     func sessionEnded(_ reason: EndReason?, of name: SessionName) {
-        write(.notice, "the login is over; logging in again", name, ["reason": "\(reason?.rawValue ?? "")"])
+        write(.notice, "login ended; logging in again", name, ["reason": "\(reason?.rawValue ?? "")"])
     }
 
     func logoutEnded(_ result: LogoutResult, of name: SessionName) {
         guard case .notYetRevoked(let message) = result else { return }
-        write(.warning, "the server has not been told of the logout yet", name)
+        write(.warning, "revocation pending", name)
         tell(message, of: name)
     }
 
     private func tell(_ message: String, of name: SessionName) {
-        write(.debug, "in full", name, ["message": "\(message)"])
+        write(.debug, "full message", name, ["message": "\(message)"])
     }
 
     func write(

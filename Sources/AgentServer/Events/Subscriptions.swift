@@ -60,7 +60,7 @@ final class Subscriptions {
         guard !query.isEmpty else { return nil }
         guard let parameters = RequestTarget.parameters(of: query), parameters.count == 1,
             parameters[0].name == "session", !parameters[0].value.isEmpty
-        else { throw RequestFailure(code: .badRequest, message: "The only parameter is session=NAME.") }
+        else { throw RequestFailure(code: .badRequest, message: "invalid query (parameter: session=NAME)") }
         return try SessionName(asked: parameters[0].value)
     }
 

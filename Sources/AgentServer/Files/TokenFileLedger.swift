@@ -23,7 +23,7 @@ struct TokenFileMark: Hashable, Sendable {
     ///
     /// - Throws: ``TokenFileError`` if the digest cannot be computed.
     init(_ identity: TokenFileLocation.Identity, holding bytes: [UInt8]) throws(TokenFileError) {
-        guard let digest = TokenFileMark.digest(of: bytes) else { throw .failed("its content has no digest") }
+        guard let digest = TokenFileMark.digest(of: bytes) else { throw .failed("cannot compute its digest") }
         self.init(inode: identity.inode, length: bytes.count, digest: digest)
     }
 

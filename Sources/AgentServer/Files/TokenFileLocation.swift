@@ -10,14 +10,14 @@ enum TokenFileError: Error, Equatable, Sendable {
     /// The agent's sandbox, not the directory's mode, prevents writing.
     case outOfReach
     /// Any other reason, as a clause for the user.
-    case failed(String)
+    case failed(String, remedy: Remedy? = nil)
 
     /// The reason as a clause for the user.
     var reason: String {
         switch self {
         case .noDirectory(let path): "the directory \(path) does not exist"
-        case .outOfReach: "its directory is outside of what the agent may write since its start"
-        case .failed(let reason): reason
+        case .outOfReach: "its directory is outside the agent's sandbox"
+        case .failed(let reason, _): reason
         }
     }
 
@@ -170,7 +170,7 @@ struct TokenFileLocation: ~Copyable {
         // The directory's mode permits it, so the agent's sandbox denied it.
         if reason == EACCES, unsafe faccessat(directory, ".", W_OK, 0) == 0 { return .outOfReach }
         errno = reason
-        return .latest("make a file in its directory")
+        return .latest("create a file in its directory")
     }
 
     private static func write(_ bytes: [UInt8], to file: Int32) -> Bool {
@@ -198,7 +198,7 @@ struct TokenFileLocation: ~Copyable {
         unlinkDraft()
         var status = stat()
         guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            guard errno == ENOENT else { throw .latest("look at the file") }
+            guard errno == ENOENT else { throw .latest("read the file") }
             return
         }
         if Identity(status) == identity { try unlink(name) }

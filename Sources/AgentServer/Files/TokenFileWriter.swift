@@ -82,11 +82,11 @@ final class TokenFileWriter: Sendable {
                 text += content.after
             }
         } catch {
-            throw .failed("the token cannot be opened")
+            throw .failed("cannot open the token")
         }
         guard fits else {
             text.wipe()
-            throw .failed("the token holds characters that this format has no place for")
+            throw .failed("the token has characters that this format cannot contain")
         }
         return text
     }

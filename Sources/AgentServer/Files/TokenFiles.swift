@@ -54,7 +54,7 @@ final class TokenFiles {
     /// The maximum wait of a login or logout for the disk.
     private static let timeout = TimeAmount.seconds(2)
     /// The delay after an error of the disk or of a request.
-    private static let pause = Duration.seconds(30)
+    private static let delay = Duration.seconds(30)
 
     private let writer: TokenFileWriter
     private let thread: TokenFileThread
@@ -103,7 +103,7 @@ final class TokenFiles {
 
     /// Stops for good; all removals have been done before.
     func end() {
-        alarm.planNothing()
+        alarm.cancel()
         thread.end()
     }
 
@@ -200,11 +200,11 @@ final class TokenFiles {
         if file.retryAt != nil, let end = file.heldEnd, end <= moment.now { removeEnded(file) }
         let lack = token == nil ? lackOfIDToken(file.outlet, at: moment.now, in: agent) : nil
         let refusal = token == nil ? refusal(of: file.outlet, at: moment.now, in: agent) : nil
-        recordMissingToken(of: file, (lack ?? refusal).map { .failed($0) })
+        recordMissingToken(of: file, lack ?? refusal.map { TokenFileError.failed($0) })
         if lack != nil { return alarm.plan(file.key, at: file.retryAt) }
         let due = dueTime(of: token, for: file.outlet, at: moment.now, in: agent)
         if let due, due.at <= moment.now, file.nextAsk <= moment.now {
-            file.nextAsk = moment.now + Self.pause
+            file.nextAsk = moment.now + Self.delay
             // Deferred, so that the other effects of the current change come first.
             agent.work.later { [self] in ask(for: file.outlet, lasting: due.life, in: agent) }
         }
@@ -244,14 +244,17 @@ final class TokenFiles {
         _ outlet: TokenFileTarget,
         at now: Instant,
         in agent: isolated SessionAgent
-    ) -> String? {
+    ) -> TokenFileError? {
         guard outlet.wantsIDToken else { return nil }
         let need = TokenRequirements(variant: outlet.variant, deadline: now, wantsLiveLogin: true)
         guard let token = token(for: need, of: outlet.session, at: now, in: agent) else { return nil }
-        guard token.idToken != nil else { return "the authorization server gave no ID token" }
+        guard token.idToken != nil else { return .failed("the authorization server returned no ID token") }
         let session = agent.sessions[outlet.session]?.session
         guard session?.isIDTokenExpired(of: outlet.variant, at: now) == true else { return nil }
-        return "the ID token has ended, and a refresh brought no other one: tokenctl login \(outlet.session)"
+        return .failed(
+            "ID token expired and the last refresh returned no new one",
+            remedy: .run("tokenctl login \(outlet.session)")
+        )
     }
 
     /// Returns the reason the server rejects such tokens, or `nil`; the token is still requested again.
@@ -314,7 +317,7 @@ final class TokenFiles {
             )
             return session.tokenRequested(by: waiter, need, at: moment)
         }
-        agent.refreshes.demand(outlet.session, in: agent)
+        agent.refreshes.tokenRequest(outlet.session, in: agent)
     }
 
     /// Writes `secret` to the file, or removes the file if it is `nil`.
@@ -357,7 +360,7 @@ final class TokenFiles {
         }
         complain(of: file, fault)
         guard files[file.key] === file else { return }
-        file.retryAt = agent.now + Self.pause
+        file.retryAt = agent.now + Self.delay
         settle(file, in: agent)
     }
 
@@ -375,6 +378,6 @@ final class TokenFiles {
 
     private func log(_ fault: TokenFileError, of file: KeptFile) {
         let values: Logger.Metadata = ["path": "\(file.outlet.path)", "reason": "\(fault.reason)"]
-        logger.warning("a token file is not as it should be", metadata: values)
+        logger.warning("token file missing or outdated", metadata: values)
     }
 }

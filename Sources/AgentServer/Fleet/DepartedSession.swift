@@ -2,21 +2,21 @@
 
 import TokenCore
 
-/// A session that the user has logged out at this host only.
+/// A session with which this host has left the fleet: the user logged out on this host only.
 struct DepartedSession {
     /// The record read from etcd when the latest login here began, or `nil` if no login has begun.
-    var sight: FleetReadResult?
+    var readResult: FleetReadResult?
 
     /// Returns the fleet state to start with when a login brings this host back.
     ///
-    /// With this state the new login counts as later than the login in ``sight``.
+    /// With this state the new login counts as later than the login in ``readResult``.
     ///
     /// - Returns: The state, or `nil` if etcd was not read or has no record.
-    func keeping(_ binding: FleetBinding) -> FleetKeeping? {
-        guard let sight, let record = sight.view.record else { return nil }
+    func keeping(_ binding: FleetBinding) -> FleetDiskState? {
+        guard let readResult, let record = readResult.view.record else { return nil }
         var memory = FleetPersistentState()
         memory.record = record
-        memory.place = sight.view.place
-        return FleetKeeping(memory: memory, attempt: nil, epoch: sight.epoch, binding: binding)
+        memory.place = readResult.view.place
+        return FleetDiskState(memory: memory, attempt: nil, epoch: readResult.epoch, binding: binding)
     }
 }

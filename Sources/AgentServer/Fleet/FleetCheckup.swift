@@ -15,29 +15,31 @@ struct FleetCheckup {
         guard let port = agent.ports.fleet, !agent.isLocked else { return [] }
         await agent.fleet.openAnyway(in: agent)
         guard let sharing = agent.fleet.sharing else {
-            return [Self.problem(agent.fleet.trouble ?? .unasked)]
+            return [Self.problem(agent.fleet.storeError ?? .unasked)]
         }
         let unshared = agent.sessions.values.filter(\.mayBeShared).map(\.session.name)
         let survey = await sharing.survey(agent.fleet.names(nil).union(unshared))
         let members = survey.members.map(check)
-        if let trouble = survey.trouble {
+        if let storeError = survey.storeError {
             let isSaid = survey.members.contains {
-                $0.trouble?.sentence.bytewise == trouble.sentence.bytewise
+                $0.storeError?.sentence.bytewise == storeError.sentence.bytewise
             }
-            return members + (isSaid ? [] : [Self.problem(trouble)])
+            return members + (isSaid ? [] : [Self.problem(storeError)])
         }
         let rival = agent.fleet.announcements.rival(among: survey.hosts).map(Self.rival)
         var checks = members + [clock(survey), await rights(port, in: agent)] + (rival.map { [$0] } ?? [])
-        if let trouble = survey.watchTrouble ?? agent.fleet.trouble { checks.append(Self.problem(trouble)) }
+        if let storeError = survey.watchError ?? agent.fleet.storeError {
+            checks.append(Self.problem(storeError))
+        }
         checks += unshared.sorted().compactMap { name in
             survey.sessions[name]?.record?.isLive == true ? Self.unshared(name) : nil
         }
         for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) where !unshared.contains(name)
         {
-            guard let trouble = session.trouble ?? agent.fleet[name]?.trouble,
-                !isOrdinary(trouble, for: port)
+            guard let storeError = session.storeError ?? agent.fleet[name]?.storeError,
+                !isOrdinary(storeError, for: port)
             else { continue }
-            var check = Self.problem(trouble)
+            var check = Self.problem(storeError)
             // Report an error that several sessions share in one line.
             guard let place = checks.firstIndex(where: { $0.detail.bytewise == check.detail.bytewise }) else {
                 check.sessions = [name]
@@ -49,23 +51,22 @@ struct FleetCheckup {
         return checks
     }
 
-    private static func problem(_ trouble: FleetStoreError) -> DiagnosticCheck {
+    private static func problem(_ storeError: FleetStoreError) -> DiagnosticCheck {
         DiagnosticCheck(
             name: "fleet",
             verdict: .problem,
-            detail: trouble.sentence,
-            remedy: trouble.remedy
+            detail: storeError.sentence,
+            remedy: storeError.remedy
         )
     }
 
-    /// Warns that the session would be a second login in addition to the fleet's.
+    /// Warns that a login to this session here would be separate from the login that the fleet has.
     private static func unshared(_ name: SessionName) -> DiagnosticCheck {
         DiagnosticCheck(
             name: "fleet",
             verdict: .warning,
-            detail:
-                "the fleet has a login of \(name), which this host does not use: [session.\(name)] lacks fleet = true",
-            remedy: "set fleet = true in [session.\(name)], or give the session another name",
+            detail: "\(name): this host does not use the login that the fleet has of this session",
+            remedy: .set("fleet = true in [session.\(name)], then run tokenctl reload"),
             sessions: [name]
         )
     }
@@ -75,19 +76,18 @@ struct FleetCheckup {
             name: "fleet",
             verdict: .problem,
             detail:
-                "another agent, on \(card.label), has the identity of this host: its state directory is a copy, and the two "
-                + "take each other's requests for their own",
-            remedy: "stop the agent on the copied host, move its state directory away and start it again"
+                "the agent on \(card.label) has the identity of this host: its state directory is a copy",
+            remedy: .set("another state directory on the host that is the copy, then run tokenagent there")
         )
     }
 
     private func check(_ member: FleetSurvey.Member) -> DiagnosticCheck {
-        if let trouble = member.trouble {
+        if let storeError = member.storeError {
             return DiagnosticCheck(
                 name: "etcd",
                 verdict: .problem,
-                detail: "\(member.endpoint): \(trouble.sentence)",
-                remedy: trouble.remedy
+                detail: "\(member.endpoint): \(storeError.sentence)",
+                remedy: storeError.remedy
             )
         }
         let version = member.version ?? "unknown"
@@ -99,8 +99,8 @@ struct FleetCheckup {
             return DiagnosticCheck(
                 name: "fleet clock",
                 verdict: .warning,
-                detail: "no answer of etcd tells the time, by which tokens are dated",
-                remedy: "see that what stands before etcd lets the field Date pass"
+                detail: "etcd's responses have no Date header, which dates the tokens",
+                remedy: .set("the proxy in front of etcd to pass the Date header")
             )
         }
         guard abs(ahead) > FleetCheckup.tolerance else {
@@ -113,16 +113,17 @@ struct FleetCheckup {
         return DiagnosticCheck(
             name: "fleet clock",
             verdict: .warning,
-            detail: "this host's clock is \(abs(ahead)) seconds \(ahead > 0 ? "ahead of" : "behind") etcd's; "
-                + "tokens are dated with etcd's",
-            remedy: "set the clock, or that of etcd's hosts, with NTP"
+            detail: "this host's clock is \(abs(ahead)) seconds \(ahead > 0 ? "ahead of" : "behind") etcd's, "
+                + "which dates the tokens",
+            remedy: .set("the clock of this host or of etcd's hosts with NTP")
         )
     }
 
-    /// Returns whether the error is expected: a reader needs no right to write, and gets its tokens without
-    /// asking.
-    private func isOrdinary(_ trouble: FleetStoreError, for port: FleetDependencies) -> Bool {
-        trouble.kind == .denied && port.role == .reader
+    /// Returns whether the error is expected at a reader, which may be denied writing to etcd.
+    ///
+    /// A reader gets its tokens without asking the keepers.
+    private func isOrdinary(_ storeError: FleetStoreError, for port: FleetDependencies) -> Bool {
+        storeError.kind == .denied && port.role == .reader
     }
 
     /// Checks whether this host may write to etcd.
@@ -133,19 +134,19 @@ struct FleetCheckup {
         in agent: isolated SessionAgent
     ) async -> DiagnosticCheck {
         guard agent.fleet.hasSharedSessions else {
-            let detail = "\(port.name), as \(port.role.rawValue), which shares no session now"
+            let detail = "\(port.name), as \(port.role.rawValue), without shared sessions"
             return DiagnosticCheck(name: "fleet", verdict: .ok, detail: detail)
         }
-        guard let trouble = await agent.fleet.announcements.tryNow(in: agent) else {
+        guard let storeError = await agent.fleet.announcements.tryNow(in: agent) else {
             let detail = "\(port.name), as \(port.role.rawValue)"
             return DiagnosticCheck(name: "fleet", verdict: .ok, detail: detail)
         }
-        guard isOrdinary(trouble, for: port) else { return Self.problem(trouble) }
+        guard isOrdinary(storeError, for: port) else { return Self.problem(storeError) }
         return DiagnosticCheck(
             name: "fleet",
             verdict: .ok,
-            detail: "\(port.name), as reader; it may only read in etcd: it is not in the list of hosts, "
-                + "and cannot ask the keepers for a refresh"
+            detail: "\(port.name), as reader with read-only access to etcd: not in the list of hosts, "
+                + "and cannot request refreshes from keepers"
         )
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOCore
+import Text
 import TokenCore
 
 /// The sessions that this host shares with other hosts through etcd.
@@ -13,18 +14,18 @@ import TokenCore
 /// - Runs on: the agent's event loop, to which it is confined.
 final class FleetCoordinator {
     /// The delay before a failed operation is tried again: 10 seconds.
-    static let pause = TimeAmount.seconds(10)
+    static let delay = TimeAmount.seconds(10)
     /// The period over which hosts spread their requests when etcd is reachable again: 2 seconds.
     private static let spread = Duration.seconds(2)
 
     private let port: FleetDependencies?
     private let eventLoop: any EventLoop
-    /// The timer for the next time a member acts by itself.
+    /// The timer for sessions whose ``FleetMember`` has something to do at a time, such as a retry.
     private let alarm: Alarm<SessionName>
     private var sessions: [SessionName: SharedSession] = [:]
     /// The sessions that wait for the shared store to be opened.
     private var joining: [SessionName: JoiningSession] = [:]
-    /// The sessions that the user has logged out at this host only.
+    /// The sessions with which this host has left the fleet, because the user logged out on this host only.
     private var left: [SessionName: DepartedSession] = [:]
     /// The reservations for refreshes that wait for the fleet's permission.
     private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
@@ -44,7 +45,7 @@ final class FleetCoordinator {
         announcements = HostAnnouncements(port, eventLoop: eventLoop)
     }
 
-    /// Sets the closure that is called on the event loop when a member may be due.
+    /// Sets the closure that is called on the event loop when a session's timer fires.
     ///
     /// The closure must call ``timeReached(in:)``.
     func onFire(_ ring: @escaping () -> Void) {
@@ -53,7 +54,7 @@ final class FleetCoordinator {
 
     // MARK: Joining and leaving
 
-    /// Adds a session, which takes part in the fleet from the next ``start(in:)`` on.
+    /// Adds a session to the fleet, effective at the next ``start(in:)``.
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
         guard let port, let binding = settings.fleetBinding else { return }
         let joining = JoiningSession(settings, binding, content, port)
@@ -75,9 +76,9 @@ final class FleetCoordinator {
         reopening?.cancel()
         switch result {
         case .success(let sharing): begin(sharing, in: agent)
-        case .failure(let trouble):
+        case .failure(let storeError):
             refuseWaiting(in: agent)
-            agent.ports.logger.error("fleet: not opened", metadata: ["error": "\(trouble.sentence)"])
+            agent.ports.logger.error("fleet: not opened", metadata: ["error": "\(storeError.sentence)"])
             reopening = later { agent.fleet.start(in: agent) }
         }
     }
@@ -104,7 +105,7 @@ final class FleetCoordinator {
                 // Of the logins that the hosts had before the session was shared, the fleet takes the latest.
                 let time = FleetTime(seconds: login.loggedInAt.secondsSince1970)
                 SharedCommit(number: nil, snapshot: login, shared: session).logIn(time: time, in: agent)
-            } else if joining.keeping?.memory.owes != false {
+            } else if joining.keeping?.memory.hasUnpublishedChanges != false {
                 session.apply(in: agent) { member, now in member.started(at: now) }
             }
             // The watch reads all other sessions at once.
@@ -122,23 +123,23 @@ final class FleetCoordinator {
         for name in joining.keys { agent.requests.tokens.fleetReadQueue.end(of: name, in: agent) }
     }
 
-    /// Handles an event of the watch.
+    /// Handles an event of the watch of etcd.
     func hear(_ news: FleetEvent, in agent: isolated SessionAgent) {
         switch news {
         case .changed(let name): sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
-        case .shown(let sight): sessions[sight.session]?.show(sight, in: agent)
+        case .shown(let readResult): sessions[readResult.session]?.show(readResult, in: agent)
         case .connected: recordReconnection(in: agent)
         // By then the TLS handshake is finished.
         case .resumed: later(after: .seconds(1)) { agent.rest.again() }
-        case .trouble(let trouble): recordOutage(trouble, in: agent)
+        case .storeError(let storeError): recordOutage(storeError, in: agent)
         }
     }
 
-    private func recordOutage(_ trouble: FleetStoreError, in agent: isolated SessionAgent) {
-        guard store.recordOutage(trouble) else { return }
+    private func recordOutage(_ storeError: FleetStoreError, in agent: isolated SessionAgent) {
+        guard store.recordOutage(storeError) else { return }
         // Waiters must not wait for an etcd that is unreachable.
         leavers.look()
-        agent.ports.logger.warning("fleet: etcd is away", metadata: ["error": "\(trouble.sentence)"])
+        agent.ports.logger.warning("fleet: etcd unreachable", metadata: ["error": "\(storeError.sentence)"])
         agent.publish(.fleetAway)
     }
 
@@ -147,7 +148,7 @@ final class FleetCoordinator {
     /// A random delay keeps the hosts from all doing so at once.
     private func recordReconnection(in agent: isolated SessionAgent) {
         guard store.recordReconnection() else { return }
-        agent.ports.logger.notice("fleet: etcd is back")
+        agent.ports.logger.notice("fleet: etcd reachable again")
         agent.publish(.fleetBack)
         announcements.announce(in: agent)
         for name in sessions.keys {
@@ -156,8 +157,8 @@ final class FleetCoordinator {
         }
     }
 
-    /// Waits until etcd has the changes that only this host has of these sessions, if they can be published
-    /// now.
+    /// Waits until the changes of these sessions that only this host has are in etcd, unless they cannot be
+    /// published now.
     ///
     /// The sessions are about to leave, so none of them sends anything new meanwhile.
     func waitUntilPublished(_ names: Set<SessionName>, in agent: isolated SessionAgent) async {
@@ -168,7 +169,7 @@ final class FleetCoordinator {
 
     /// Waits while `isNeeded` is true, for 30 seconds at most.
     ///
-    /// It is evaluated whenever a session has changed.
+    /// The condition is checked whenever a session has changed.
     func wait(while isNeeded: () -> Bool, isolation: isolated (any Actor)? = #isolation) async {
         await leavers.wait(while: isNeeded)
     }
@@ -176,19 +177,19 @@ final class FleetCoordinator {
     /// Whether this host shares any session.
     var hasSharedSessions: Bool { !sessions.isEmpty || !joining.isEmpty }
 
-    /// Resumes a session that does not leave after all.
+    /// Resumes a session that was about to leave the fleet and now stays.
     func cancelDeparture(_ name: SessionName, in agent: isolated SessionAgent) {
         if let reservation = reservations[name] { ask(reservation, in: agent) }
     }
 
     /// Removes a session that is no longer configured.
-    func depart(_ name: SessionName, in agent: isolated SessionAgent) {
+    func sessionRemoved(_ name: SessionName, in agent: isolated SessionAgent) {
         remove(name, in: agent)
         left[name] = nil
         reservations[name] = nil
     }
 
-    /// Removes a session from the fleet's sessions.
+    /// Stops sharing a session on this host.
     ///
     /// - Returns: `true` if this host took part in the session.
     @discardableResult
@@ -196,12 +197,12 @@ final class FleetCoordinator {
         let (session, waiting) = (sessions.removeValue(forKey: name), joining.removeValue(forKey: name))
         removed.forget(name)
         alarm.plan(name, at: nil)
-        session?.letGo(in: agent)
+        session?.leaveFleet(in: agent)
         leavers.look()
         return session != nil || waiting != nil
     }
 
-    /// Drops all state, as the agent locks or stops.
+    /// Drops all state, because the agent locks or stops.
     func forget() {
         store.close()
         reopening?.cancel()
@@ -212,11 +213,11 @@ final class FleetCoordinator {
         joining = [:]
         left = [:]
         reservations = [:]
-        alarm.planNothing()
+        alarm.cancel()
         leavers.look()
     }
 
-    /// Leaves the fleet with a session that was logged out at this host only.
+    /// Stops sharing a session from which the user has logged out on this host only.
     ///
     /// The other hosts keep their login. This host takes no part until the user logs in here.
     func leave(_ name: SessionName, in agent: isolated SessionAgent) {
@@ -228,10 +229,12 @@ final class FleetCoordinator {
 
     func hasLeft(_ name: SessionName) -> Bool { left[name] != nil }
 
-    /// Records what etcd has of a session that this host has left, for a login that is about to begin here.
-    func note(_ sight: FleetReadResult) { left[sight.session]?.sight = sight }
+    /// Records the state in etcd of a session that this host does not share any more, for a login that is
+    /// about to begin here.
+    func note(_ readResult: FleetReadResult) { left[readResult.session]?.readResult = readResult }
 
-    /// Returns the status of a session, completed with what only the fleet knows.
+    /// Returns the status of a session, including the reason its login is unknown and a warning about
+    /// unpublished changes.
     func status(of session: Session) -> SessionStatus {
         var status = session.status
         if status.state == .loggedOut, let blank = blank(of: status.name) {
@@ -244,14 +247,14 @@ final class FleetCoordinator {
 
     // MARK: Time
 
-    /// Schedules the member's next action after its state has changed.
+    /// Schedules the next action of a session's ``FleetMember`` after its state has changed.
     func changed(_ session: SharedSession) {
         guard sessions[session.name] === session else { return }
         alarm.plan(session.name, at: session.member.wakeTime)
         leavers.look()
     }
 
-    /// Wakes the members that are due.
+    /// Continues the sessions whose time has come.
     func timeReached(in agent: isolated SessionAgent) {
         for name in alarm.takeDue() {
             sessions[name]?.apply(in: agent) { member, now in member.timeReached(now) }
@@ -284,10 +287,10 @@ final class FleetCoordinator {
     /// Runs `action` after a delay, for operations that cannot be done now.
     @discardableResult
     func later(
-        after pause: TimeAmount = FleetCoordinator.pause,
+        after delay: TimeAmount = FleetCoordinator.delay,
         _ action: @escaping () -> Void
     ) -> Scheduled<Void> {
-        eventLoop.assumeIsolated().scheduleTask(in: pause, action)
+        eventLoop.assumeIsolated().scheduleTask(in: delay, action)
     }
 }
 
@@ -302,35 +305,36 @@ extension FleetCoordinator {
         await store.waitUntilOpened(isolation: isolation)
     }
 
-    /// Opens the store even if this host shares nothing, then waits as ``waitUntilOpened(isolation:)`` does.
+    /// Opens the shared store even if this host shares no session, and waits until it is open or has failed
+    /// to open.
     func openAnyway(in agent: isolated SessionAgent) async {
         if let port, sharing == nil { store.open(port, in: agent) }
         await store.waitUntilOpened(isolation: agent)
     }
 
-    /// Returns the reason the session's login is unknown, or `nil` if it is known or the session is not
-    /// shared.
+    /// Returns the reason why it is unknown whether the session is logged in, or `nil` if that is known or
+    /// the session is not shared.
     func blank(of name: SessionName) -> FleetUnknownReason? {
         if let joining = joining[name] {
             guard !joining.knowsLogin else { return nil }
-            return trouble.map { .troubled($0) } ?? .awaited
+            return storeError.map { .troubled($0) } ?? .awaited
         }
         guard let session = sessions[name], session.isUnseen else { return nil }
-        return (session.trouble ?? trouble).map { .troubled($0) } ?? .awaited
+        return (session.storeError ?? storeError).map { .troubled($0) } ?? .awaited
     }
 
     /// Returns the reason the fleet cannot serve a session, or `nil` if it can.
     ///
     /// The reason is an error, or a wait during which no host may refresh.
     func silence(on name: SessionName, in agent: isolated SessionAgent) -> FleetUnknownReason? {
-        if let trouble = sessions[name]?.trouble ?? trouble { return .troubled(trouble) }
+        if let storeError = sessions[name]?.storeError ?? storeError { return .troubled(storeError) }
         return sessions[name].flatMap { FleetWait(of: $0, in: agent) }.map { .waiting($0) }
     }
 
     /// The error that makes the store unavailable, or `nil` if there is none.
-    var trouble: FleetStoreError? { store.trouble }
+    var storeError: FleetStoreError? { store.storeError }
 
-    /// Returns the session called `name`, or all shared sessions if it is `nil`.
+    /// Returns the name `name` alone, or the names of all shared sessions if `name` is `nil`.
     func names(_ name: SessionName?) -> Set<SessionName> {
         name.map { [$0] } ?? Set(left.keys).union(sessions.keys).union(joining.keys)
     }
@@ -350,13 +354,14 @@ extension FleetCoordinator {
         sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
     }
 
-    /// Reads a session's record, and waits until the resulting actions are finished or have failed.
+    /// Reads a session's record from etcd, and waits until the resulting actions are finished or have failed.
     func look(at name: SessionName, in agent: isolated SessionAgent) async {
         lookAgain(at: name, in: agent)
         await leavers.wait(while: { sessions[name]?.member.isAtRest == false })
     }
 
-    /// Takes part again in sessions that the user has logged out at this host only.
+    /// Shares a session again from which the user has logged out on this host only, or all such sessions if
+    /// `name` is `nil`.
     func rejoin(_ name: SessionName?, in agent: isolated SessionAgent) {
         for name in names(name) where hasLeft(name) {
             guard let kept = agent.sessions[name] else { continue }
@@ -396,15 +401,20 @@ extension FleetCoordinator {
         granted(number, of: name, in: agent)
     }
 
-    /// The reason the session takes no part in the fleet now.
+    /// The error for a session that is not shared now: the agent has no fleet, or the shared store is not
+    /// open.
     private var absence: FleetStoreError {
         guard port != nil else {
-            return FleetStoreError(.unavailable, "the agent was started without a fleet: restart it")
+            return FleetStoreError(
+                .unavailable,
+                "the agent was started without a fleet",
+                remedy: .run("tokenctl shutdown && tokenagent")
+            )
         }
         return store.failure ?? .unasked
     }
 
-    /// Permits the refresh: this host may send the refresh token.
+    /// Starts the reserved refresh, because the fleet permits this host to send the refresh token.
     func granted(_ number: AttemptNumber, of name: SessionName, in agent: isolated SessionAgent) {
         guard let reservation = reservations[name], reservation.attempt == number else { return }
         reservations[name] = nil
@@ -417,12 +427,12 @@ extension FleetCoordinator {
         return session.attempt?.fence
     }
 
-    /// Withdraws an attempt that the session does not make, or that has been answered.
+    /// Withdraws the request to the fleet for an attempt that the session does not make, or that has ended.
     func withdraw(_ number: AttemptNumber, of name: SessionName, in agent: isolated SessionAgent) {
         sessions[name]?.withdraw(number, in: agent)
     }
 
-    /// Handles the server's response to an attempt.
+    /// Handles the outcome of an attempt.
     ///
     /// The fleet gets it before the session does.
     func answered(
@@ -435,7 +445,7 @@ extension FleetCoordinator {
         return session.answered(outcome, in: agent)
     }
 
-    /// Checks whether the session has used the tokens of a response, after it was told of them.
+    /// Revokes the tokens of a response if the session could not use them.
     func recordTokens(
         of outcome: RefreshOutcome,
         _ number: AttemptNumber,
@@ -450,7 +460,7 @@ extension FleetCoordinator {
 // MARK: Records
 
 extension FleetCoordinator {
-    /// Takes over a commit of a session if the fleet has to know of it.
+    /// Takes over a session's write to the disk if the fleet has to know of the change.
     ///
     /// - Returns: `true` if the commit was taken over.
     func takes(
@@ -484,11 +494,12 @@ extension FleetCoordinator {
     }
 
     /// Returns whether `effect` has to wait for the fleet, which then runs it later.
-    func holdsBack(_ effect: Effect, of name: SessionName) -> Bool {
-        sessions[name]?.holdsBack(effect) ?? false
+    func defersRevocation(_ effect: Effect, of name: SessionName) -> Bool {
+        sessions[name]?.defersRevocation(effect) ?? false
     }
 
-    /// Erases the tokens of a session from the disk, but keeps what this host knows of the fleet.
+    /// Erases the tokens of a session from this host's disk, but keeps the fleet state that belongs to the
+    /// session.
     ///
     /// A later login must win over the logout, and an etcd restored from a backup must not undo the logout.
     ///
@@ -501,8 +512,8 @@ extension FleetCoordinator {
 }
 
 extension FleetPersistentState {
-    /// Whether this host has something that is not in etcd yet, or etcd's state is in doubt.
-    fileprivate var owes: Bool {
-        isNews || answer != nil || sending != nil || isRestored || record == nil
+    /// Whether this host has a change that is not in etcd yet, or the state in etcd is unknown.
+    fileprivate var hasUnpublishedChanges: Bool {
+        isUnpublished || answer != nil || sending != nil || isRestored || record == nil
     }
 }

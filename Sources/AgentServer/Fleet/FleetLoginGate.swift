@@ -2,35 +2,36 @@
 
 import TokenCore
 
-/// The conditions that a login or logout of a shared session waits for before it begins.
+/// The conditions under which a login or logout of a shared session may begin.
 ///
 /// Logins and logouts follow each other: each one replaces the login before it. A host that does not know the
 /// current login can neither end nor replace it, so it reads etcd first.
 struct FleetLoginGate {
     let session: SessionName
 
-    /// Returns the reason a login or logout could never reach the fleet, or `nil` if it could.
+    /// Returns the failure for a login or logout that could never reach the fleet, or `nil` if it could.
     ///
-    /// The shared store cannot be opened, or its record does not open with this host's key.
-    func obstacle(in agent: isolated SessionAgent) -> RequestFailure? {
-        let trouble: FleetStoreError? =
+    /// It could not if the shared store cannot be opened, or the record in etcd cannot be opened with this
+    /// host's key.
+    func blockingFailure(in agent: isolated SessionAgent) -> RequestFailure? {
+        let storeError: FleetStoreError? =
             if let shared = agent.fleet[session] {
-                shared.trouble.flatMap { $0.kind == .unreadable ? $0 : nil }
+                shared.storeError.flatMap { $0.kind == .unreadable ? $0 : nil }
             } else {
                 isOutside(in: agent) ? agent.fleet.openingTrouble : nil
             }
-        return trouble.map { RequestFailure(.troubled($0), of: session) }
+        return storeError.map { RequestFailure(.troubled($0), of: session) }
     }
 
     // MARK: Logins
 
-    /// Returns whether a login has to wait.
+    /// Returns whether a login has to wait until this host knows the fleet's current login.
     func delaysLogin(in agent: isolated SessionAgent) -> Bool {
-        isOutside(in: agent) || isUnseen(in: agent) || isTelling(in: agent) || isTimeless(in: agent)
-            || agent.fleet[session]?.trouble != nil
+        isOutside(in: agent) || isUnseen(in: agent) || isPublishing(in: agent) || isTimeless(in: agent)
+            || agent.fleet[session]?.storeError != nil
     }
 
-    /// Waits until a login counts as later than the fleet's current one, as far as this host can know.
+    /// Waits until a new login counts as later than the fleet's current login, as far as this host can know.
     ///
     /// - Throws: ``RequestFailure`` if the login would count as older than the fleet's, or could not reach
     ///   the fleet.
@@ -41,7 +42,7 @@ struct FleetLoginGate {
         } else {
             await agent.fleet.waitUntilOpened()
         }
-        if let failure = obstacle(in: agent) { throw failure }
+        if let failure = blockingFailure(in: agent) { throw failure }
         do throws(FleetStoreError) {
             if isTimeless(in: agent) { _ = try await agent.fleet.sharing?.learnTime() }
             try await readWhileDeparted(in: agent)
@@ -53,34 +54,35 @@ struct FleetLoginGate {
         }
         if isUnseen(in: agent) { await agent.fleet.look(at: session, in: agent) }
         // The record is of another client or server, so the other hosts would never use this login.
-        if let trouble = agent.fleet[session]?.trouble, trouble.kind == .foreign {
-            throw RequestFailure(.troubled(trouble), of: session)
+        if let storeError = agent.fleet[session]?.storeError, storeError.kind == .foreign {
+            throw RequestFailure(.troubled(storeError), of: session)
         }
-        await agent.fleet.wait { isTelling(in: agent) }
+        await agent.fleet.wait { isPublishing(in: agent) }
     }
 
-    /// Reads the fleet's current login at a host that has left, so that the next login here follows it.
+    /// Reads the fleet's current login if this host has left the fleet, so that the new login counts as
+    /// later.
     private func readWhileDeparted(in agent: isolated SessionAgent) async throws(FleetStoreError) {
         guard agent.fleet.hasLeft(session), let sharing = agent.fleet.sharing,
             let binding = agent.sessions[session]?.settings.fleetBinding
         else { return }
-        let sight = try await sharing.look(at: session, since: 0)
-        if let record = sight.view.record, record.status != .out,
-            let snapshot = try sharing.open(record.attempt, in: sight, as: binding)
+        let readResult = try await sharing.look(at: session, since: 0)
+        if let record = readResult.view.record, record.status != .out,
+            let snapshot = try sharing.open(record.attempt, in: readResult, as: binding)
         {
             agent.erasure.erase(snapshot.secrets)
         }
-        agent.fleet.note(sight)
+        agent.fleet.note(readResult)
     }
 
-    /// Returns whether the login that this one follows is not known yet.
+    /// Returns whether this host does not yet know the login that the new login would replace.
     private func isUnseen(in agent: isolated SessionAgent) -> Bool {
         agent.fleet[session]?.isUnseen == true
     }
 
-    /// Returns whether etcd's time is not known yet.
+    /// Returns whether this host does not know etcd's time yet.
     ///
-    /// It decides which of two logins is the later one.
+    /// That time decides which of two logins is the later one.
     private func isTimeless(in agent: isolated SessionAgent) -> Bool {
         let hasSharedSessions = agent.sessions[session]?.settings.policy.isShared == true
         return hasSharedSessions && agent.fleet.sharing.map { $0.time == nil } ?? false
@@ -88,7 +90,7 @@ struct FleetLoginGate {
 
     // MARK: Logouts
 
-    /// Returns whether a logout has to wait.
+    /// Returns whether a logout has to wait until this host knows the login that it ends.
     func delaysLogout(in agent: isolated SessionAgent) -> Bool {
         isOutside(in: agent) || isChanging(in: agent) || isBehind(in: agent)
     }
@@ -108,27 +110,27 @@ struct FleetLoginGate {
         guard let shared = agent.fleet[session], shared.isBlind,
             agent.sessions[session]?.session.status.state == .loggedOut
         else { return nil }
-        return RequestFailure(shared.trouble.map { .troubled($0) } ?? .awaited, of: session)
+        return RequestFailure(shared.storeError.map { .troubled($0) } ?? .awaited, of: session)
     }
 
     /// Returns whether etcd may have a newer state: this host has not read it, or its watch does not work.
     private func isBehind(in agent: isolated SessionAgent) -> Bool {
-        agent.fleet[session].map { $0.isBlind || agent.fleet.trouble != nil } ?? false
+        agent.fleet[session].map { $0.isBlind || agent.fleet.storeError != nil } ?? false
     }
 
     /// Returns whether this host is about to learn of another login, or to publish one.
     private func isChanging(in agent: isolated SessionAgent) -> Bool {
-        isTelling(in: agent) || agent.fleet[session]?.member.isBusy == true
+        isPublishing(in: agent) || agent.fleet[session]?.member.isBusy == true
     }
 
-    /// Returns whether the session is shared but this host takes no part in it, or not yet.
+    /// Returns whether the session should be shared, but this host does not share it yet or any more.
     private func isOutside(in agent: isolated SessionAgent) -> Bool {
         agent.sessions[session]?.settings.policy.isShared == true && agent.fleet[session] == nil
     }
 
-    /// Returns whether a login or logout of this host is being published, and etcd is not known to be
+    /// Returns whether a login or logout of this host is being written to etcd, and etcd is not known to be
     /// unreachable.
-    private func isTelling(in agent: isolated SessionAgent) -> Bool {
-        agent.fleet[session]?.isTelling == true
+    private func isPublishing(in agent: isolated SessionAgent) -> Bool {
+        agent.fleet[session]?.isPublishing == true
     }
 }

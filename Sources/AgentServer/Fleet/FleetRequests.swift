@@ -6,7 +6,7 @@ import TokenCore
 
 /// The requests about the fleet: its status, and the commands that change it.
 struct FleetRequests {
-    /// Serves `GET /v1/fleet` and the requests below it.
+    /// Serves `GET /v1/fleet` and the requests whose path begins with `/v1/fleet/`.
     ///
     /// Only the agent's own Unix user may send them, as they concern all hosts.
     func serve(
@@ -16,21 +16,21 @@ struct FleetRequests {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         guard connection.caller.isOwnUserAtOwnSocket else {
-            throw RequestFailure(code: .denied, message: "Only the agent's own user may ask about the fleet.")
+            throw RequestFailure(code: .denied, message: "only the agent's own user can manage the fleet")
         }
         let order = try FleetOperation(route, request.body)
         if let name = order.session, agent.sessions[name]?.settings.policy.isShared != true {
             throw RequestFailure(
                 code: .notFound,
-                message: "No session \(name) is shared with the fleet.",
-                remedy: "set fleet = true in [session.\(name)]"
+                message: "session \"\(name)\" is not shared with the fleet",
+                remedy: .set("fleet = true in [session.\(name)], then run tokenctl reload")
             )
         }
         guard let port = agent.ports.fleet else {
             throw RequestFailure(
                 code: .misconfigured,
-                message: "This host is in no fleet.",
-                remedy: "add [fleet] to the configuration, see tokenagent-fleet(7), then restart the agent"
+                message: "this host is not in a fleet",
+                remedy: .see("tokenagent-fleet(7)")
             )
         }
         Task {
@@ -61,7 +61,7 @@ struct FleetRequests {
         }
     }
 
-    /// Leaves one session or all, except those with changes that only this host has.
+    /// Leaves the fleet with one session or with all, except those with changes that only this host has.
     private func leave(
         _ name: SessionName?,
         in agent: isolated SessionAgent
@@ -71,7 +71,7 @@ struct FleetRequests {
         guard agent.isServing else { throw agent.stopping }
         var debts: [RequestFailure] = []
         for session in names.sorted() {
-            if let debt = UnpublishedChange.unshared(of: session, in: agent) {
+            if let debt = UnpublishedChange.unpublishedChange(of: session, in: agent) {
                 debts.append(debt)
                 agent.fleet.cancelDeparture(session, in: agent)
                 continue
@@ -81,19 +81,21 @@ struct FleetRequests {
         }
         if let debt = debts.first { throw debt }
         guard name == nil else { return [] }
-        return await agent.fleet.announcements.withdraw(in: agent).map { trouble in
-            ["the list of hosts still names this one, until etcd can be told: \(trouble.advice)"]
+        return await agent.fleet.announcements.withdraw(in: agent).map { storeError in
+            ["this host stays in the list of hosts until etcd is reachable: \(storeError.advice)"]
         } ?? []
     }
 
-    /// Deletes values that cannot be opened, and reads every session again so that outdated values are
-    /// rewritten.
+    /// Deletes values in etcd that cannot be opened, and reads every session again so that outdated values
+    /// are rewritten.
     private func repair(
         _ name: SessionName?,
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> [String] {
         try refuseReader("repair", in: agent)
-        guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble ?? .unasked) }
+        guard let sharing = agent.fleet.sharing else {
+            throw RequestFailure(agent.fleet.storeError ?? .unasked)
+        }
         var notes: [String] = []
         let names = agent.fleet.names(name)
         var failures: [FleetStoreError] = []
@@ -106,10 +108,8 @@ struct FleetRequests {
                     since: epoch,
                     unless: name.flatMap { agent.sessions[$0]?.settings.fleetBinding }
                 )
-                let values =
-                    count == 1
-                    ? "1 value that was no use here is" : "\(count) values that were no use here are"
-                if count > 0 { notes.append("\(session): \(values) deleted") }
+                let values = count == 1 ? "1 unusable value" : "\(count) unusable values"
+                if count > 0 { notes.append("\(session): deleted \(values)") }
             } catch {
                 failures.append(error)
                 notes.append("\(session): not repaired: \(error.advice)")
@@ -119,22 +119,21 @@ struct FleetRequests {
             guard let waiting = agent.fleet[session].flatMap({ FleetWait(of: $0, in: agent) }) else {
                 continue
             }
-            notes.append(
-                "\(session): no host refreshes it for another \(waiting.time.wholeSeconds) s unless the answer comes, for "
-                    + "\(waiting.reason)"
-            )
+            let seconds = waiting.time.wholeSeconds
+            notes.append("\(session): no host can refresh it for up to \(seconds) s: \(waiting.reason)")
         }
         if let first = failures.first, failures.count == names.count { throw RequestFailure(first) }
         return notes
     }
 
-    /// Fails at a reader, which cannot open refresh tokens and so cannot tell which values the keepers need.
+    /// Throws if this host is a reader, which cannot open refresh tokens and so cannot know which values the
+    /// keepers need.
     private func refuseReader(_ command: String, in agent: isolated SessionAgent) throws(RequestFailure) {
         guard agent.ports.fleet?.role == .reader else { return }
         throw RequestFailure(
             code: .misconfigured,
-            message: "This host is a reader of its fleet, and cannot tell what is of use to the keepers.",
-            remedy: "tokenctl fleet \(command) at a host with role = \"keeper\""
+            message: "fleet \(command) requires a keeper, and this host is a reader",
+            remedy: .retry("at a host with role = \"keeper\"")
         )
     }
 
@@ -148,19 +147,21 @@ struct FleetRequests {
         guard !host.isEmpty else {
             throw RequestFailure(
                 code: .badRequest,
-                message: "A host has a name or a number.",
-                remedy: "name it as tokenctl fleet status does"
+                message: "empty host name",
+                remedy: .run("tokenctl fleet status")
             )
         }
-        guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble ?? .unasked) }
+        guard let sharing = agent.fleet.sharing else {
+            throw RequestFailure(agent.fleet.storeError ?? .unasked)
+        }
         let survey = await sharing.survey([])
-        if let trouble = survey.trouble { throw RequestFailure(trouble) }
+        if let storeError = survey.storeError { throw RequestFailure(storeError) }
         let id = try named(host, among: survey.hosts)
         guard id != agent.ports.fleet?.host else {
             throw RequestFailure(
                 code: .badRequest,
-                message: "\(host) is this host, which cannot remove itself.",
-                remedy: "tokenctl fleet leave here, or tokenctl fleet remove \(host) at another keeper"
+                message: "\(host) is this host, which cannot remove itself",
+                remedy: .run("tokenctl fleet leave")
             )
         }
         do throws(FleetStoreError) {
@@ -174,14 +175,14 @@ struct FleetRequests {
             agent.apply(session) { session, moment in session.refreshAsked(at: moment) }
         }
         return [
-            "\(host) is not in the list any more, and every session is being refreshed: tokenctl fleet status "
-                + "shows the host and the time of each",
-            "unless it was done before: tokenctl fleet rekey --key-file FILE, as it has the fleet's key, give the new "
-                + "one to all other hosts and restart them, then remove \(host) once more and drop its user in etcd",
+            "removed \(host); all sessions are being refreshed "
+                + Remedy.run("tokenctl fleet status").parenthesized,
+            "\(host) can still use etcd until its user is deleted and the fleet has a new key "
+                + Remedy.see("Removing a host in tokenagent-fleet(7)").parenthesized,
         ]
     }
 
-    /// Returns the number of the only host with this name or number.
+    /// Returns the ID of the only host with this label or ID.
     ///
     /// - Throws: ``RequestFailure`` if there is no such host, or several.
     private func named(_ name: String, among hosts: [HostDescription]) throws(RequestFailure) -> UInt64 {
@@ -189,15 +190,15 @@ struct FleetRequests {
         guard let found = named.first else {
             throw RequestFailure(
                 code: .notFound,
-                message: "No host \(name) has said that it is there.",
-                remedy: "tokenctl fleet status"
+                message: "no host named \"\(name)\" in the fleet",
+                remedy: .run("tokenctl fleet status")
             )
         }
         guard named.count == 1 else {
             throw RequestFailure(
                 code: .notFound,
-                message: "Several hosts are called \(name).",
-                remedy: "name it by its number, see tokenctl fleet status"
+                message: "several hosts are named \"\(name)\"",
+                remedy: .retry("with the host's number, which tokenctl fleet status shows")
             )
         }
         return found.id
@@ -214,16 +215,16 @@ struct FleetRequests {
     ) async -> FleetMessage {
         let shown = agent.fleet.names(nil).filter { agent.configuration.isShown($0, to: connection) }
         var survey = FleetSurvey()
-        var trouble = agent.fleet.trouble
+        var storeError = agent.fleet.storeError
         if let sharing = agent.fleet.sharing {
             survey = await sharing.survey(shown)
-            let denial = agent.fleet.announcements.trouble.flatMap { denial in
+            let denial = agent.fleet.announcements.storeError.flatMap { denial in
                 denial.kind == .denied && port.role == .keeper ? denial : nil
             }
-            trouble = survey.trouble ?? survey.watchTrouble ?? denial
+            storeError = survey.storeError ?? survey.watchError ?? denial
         }
         // A host that has left has completed the request, whatever the state of etcd.
-        if case .leave = order { trouble = nil }
+        if case .leave = order { storeError = nil }
         return FleetMessage {
             $0.name = port.name
             $0.host = port.label
@@ -232,8 +233,8 @@ struct FleetRequests {
             $0.sessions = shown.sorted().map { message(of: $0, survey, in: agent) }
             $0.members = survey.members.map(\.message)
             $0.clockAhead = survey.clockLead?.wholeSeconds
-            $0.message = trouble?.sentence
-            $0.remedy = trouble?.remedy
+            $0.message = storeError?.sentence
+            $0.remedy = storeError?.remedy
             $0.notes = notes.isEmpty ? nil : notes
         }
     }
@@ -255,7 +256,7 @@ struct FleetRequests {
         let hasSame = own?.lineage == record?.lineage && own?.generation == record?.generation
         let tokens = record != nil && hasSame ? agent.sessions[name]?.session.heldTokens : nil
         let refreshedAt = tokens?.values.map(\.obtainedAt).max()
-        let trouble = found?.trouble ?? agent.fleet[name]?.trouble
+        let storeError = found?.storeError ?? agent.fleet[name]?.storeError
         let hasLeft = agent.fleet.hasLeft(name)
         // etcd was restored from a backup or emptied since.
         let isMissing = found != nil && record == nil && own?.isLive == true && !hasLeft
@@ -273,14 +274,14 @@ struct FleetRequests {
             $0.refreshedAt = refreshedAt.map { agent.moment.wallTime(at: $0).secondsSince1970 }
             $0.attemptBy = found?.intent.map { label($0.attempt) }
             $0.attemptRefused = found?.intent?.isRefused == true ? true : nil
-            $0.late = found.map { Int64($0.lates) }
-            $0.message = trouble?.sentence ?? (isMissing ? Self.missingRecord : nil)
-            $0.remedy = trouble?.remedy
+            $0.late = found.map { Int64($0.lateResults) }
+            $0.message = storeError?.sentence ?? (isMissing ? Self.missingRecord : nil)
+            $0.remedy = storeError?.remedy
         }
     }
 
     private static let missingRecord =
-        "etcd does not have the login, which a keeper of the fleet writes there again"
+        "the login is missing from etcd; a keeper will write it again"
 }
 
 /// A requested operation on the fleet.
@@ -302,11 +303,11 @@ private enum FleetOperation {
     }
 
     private static func session(_ body: [UInt8]) throws(RequestFailure) -> SessionName? {
-        guard let text = try RequestBody(body, FleetSessionWishMembers.self).value(\.session) else {
+        guard let text = try RequestBody(body, FleetSessionRequestMembers.self).value(\.session) else {
             return nil
         }
         guard let name = SessionName(text) else {
-            throw RequestFailure(code: .badRequest, message: "This is no name of a session.")
+            throw RequestFailure(code: .badRequest, message: "invalid session name")
         }
         return name
     }
@@ -340,7 +341,7 @@ extension FleetSurvey.Session? {
     fileprivate var state: String {
         guard let self else { return "unknown" }
         if let record = self.record { return record.status.word }
-        return self.trouble?.kind == .unreadable ? "unreadable" : "none"
+        return self.storeError?.kind == .unreadable ? "unreadable" : "none"
     }
 }
 
@@ -363,18 +364,18 @@ extension FleetSurvey.Member {
             $0.works = version != nil && hasLeader && !isRefusing
             $0.refused = isRefusing ? true : nil
             $0.size = version == nil ? nil : size
-            $0.message = trouble?.sentence
-            $0.remedy = trouble?.remedy
+            $0.message = storeError?.sentence
+            $0.remedy = storeError?.remedy
         }
     }
 }
 
 extension RequestFailure {
-    init(_ trouble: FleetStoreError) {
+    init(_ storeError: FleetStoreError) {
         self.init(
-            code: trouble.isMistake ? .misconfigured : .temporarilyUnavailable,
-            message: trouble.sentence,
-            remedy: trouble.remedy
+            code: storeError.isMistake ? .misconfigured : .temporarilyUnavailable,
+            message: storeError.sentence,
+            remedy: storeError.remedy
         )
     }
 }

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// The reason this host cannot tell yet whether a session is logged in, or what its tokens are.
 enum FleetUnknownReason {
-    /// etcd is being read.
+    /// The first read of etcd has not ended yet.
     case awaited
     case troubled(FleetStoreError)
     /// No host refreshes the session before this wait ends.
     case waiting(FleetWait)
 
-    /// The reason as a sentence without a full stop.
+    /// The reason as a clause.
     var sentence: String {
         switch self {
-        case .awaited: "the fleet has not answered yet"
-        case .troubled(let trouble): trouble.sentence
-        case .waiting(let wait): "no host refreshes it now, for \(wait.reason)"
+        case .awaited: "etcd has not been read yet"
+        case .troubled(let storeError): storeError.sentence
+        case .waiting(let wait): "no host can refresh it now: \(wait.reason)"
         }
     }
 
-    var remedy: String? {
-        if case .troubled(let trouble) = self { trouble.remedy } else { nil }
+    var remedy: Remedy? {
+        if case .troubled(let storeError) = self { storeError.remedy } else { nil }
     }
 
     /// Whether only the user can correct the cause.
     var isMistake: Bool {
-        if case .troubled(let trouble) = self { trouble.isMistake } else { false }
+        if case .troubled(let storeError) = self { storeError.isMistake } else { false }
     }
 
     /// The delay after which a retry may succeed, or `nil` if it is unknown.
@@ -39,10 +40,10 @@ enum FleetUnknownReason {
 }
 
 extension FleetWait {
-    /// Creates the wait that keeps all hosts from sending the refresh token of `session`, or `nil` if none is
-    /// known.
+    /// Creates the wait during which no host may send the refresh token of `session`, or returns `nil` if
+    /// none is known.
     init?(of session: SharedSession, in agent: isolated SessionAgent) {
-        guard let port = agent.ports.fleet, let view = session.record.sight?.view,
+        guard let port = agent.ports.fleet, let view = session.record.readResult?.view,
             let wait = view.wait(
                 at: port.host,
                 until: session.expiry(in: agent),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Logging
 import NIOCore
 import TokenCore
 
@@ -13,10 +14,11 @@ final class HostAnnouncements {
     private let port: FleetDependencies?
     private let eventLoop: any EventLoop
     private var isUnderWay = false
-    /// The time of this host's latest entry in etcd's time, or `nil` if there is none or it is unknown.
+    /// The time, by etcd's clock, at which this host last wrote its entry, or `nil` if there is no entry or
+    /// the time is unknown.
     private(set) var announcedAt: FleetTime?
     /// The error of the latest write, or `nil` if it succeeded.
-    private(set) var trouble: FleetStoreError?
+    private(set) var storeError: FleetStoreError?
     private var next: Scheduled<Void>?
 
     init(_ port: FleetDependencies?, eventLoop: any EventLoop) {
@@ -24,7 +26,7 @@ final class HostAnnouncements {
         self.eventLoop = eventLoop
     }
 
-    /// Writes the entry now, unless a write is in flight or this host shares nothing.
+    /// Writes this host's entry now, unless a write is in flight or this host shares nothing.
     func announce(in agent: isolated SessionAgent) {
         guard let port, let sharing = agent.fleet.sharing, agent.fleet.hasSharedSessions, !isUnderWay else {
             return
@@ -38,30 +40,33 @@ final class HostAnnouncements {
         }
     }
 
-    /// Records the result of writing the entry.
+    /// Records the result of writing this host's entry.
     private func note(_ result: Result<FleetTime, FleetStoreError>, in agent: isolated SessionAgent) {
         announcedAt = try? result.get()
-        let former = trouble
-        trouble = result.failure
+        let former = storeError
+        storeError = result.failure
         // A keeper without the right to write cannot refresh anything, and would notice only at its next
         // refresh.
-        guard let trouble, trouble.kind == .denied, port?.role == .keeper, trouble != former else { return }
-        agent.ports.logger.warning("fleet: no right to write", metadata: ["error": "\(trouble.sentence)"])
+        guard let storeError, storeError.kind == .denied, port?.role == .keeper, storeError != former else {
+            return
+        }
+        let metadata: Logger.Metadata = ["error": "\(storeError.sentence)"]
+        agent.ports.logger.warning("fleet: write access to etcd denied", metadata: metadata)
     }
 
     private func announced(_ result: Result<FleetTime, FleetStoreError>, in agent: isolated SessionAgent) {
         isUnderWay = false
         note(result, in: agent)
         guard agent.fleet.hasSharedSessions else { return withdrawAgain(in: agent) }
-        let pause = if case .success = result { HostAnnouncements.interval } else { FleetCoordinator.pause }
-        plan(in: pause) { agent.fleet.announcements.announce(in: agent) }
+        let delay = if case .success = result { HostAnnouncements.interval } else { FleetCoordinator.delay }
+        plan(in: delay) { agent.fleet.announcements.announce(in: agent) }
     }
 
-    /// Removes this host, which shares nothing any more, from the list.
+    /// Removes the entry of this host, which shares nothing any more, from etcd's list of hosts.
     ///
-    /// Retries until etcd has done so.
+    /// Retries until etcd has removed the entry.
     ///
-    /// - Returns: The error because of which the list still has the entry, or `nil` if the entry is gone.
+    /// - Returns: The error because of which this host is still in the list, or `nil` if it is not.
     func withdraw(in agent: isolated SessionAgent) async -> FleetStoreError? {
         guard let port, let sharing = agent.fleet.sharing, !agent.fleet.hasSharedSessions else { return nil }
         do throws(FleetStoreError) {
@@ -70,10 +75,10 @@ final class HostAnnouncements {
         } catch {
             let survey = error.kind == .denied ? await sharing.survey([]) : nil
             // A host without the right to write never had an entry.
-            if let survey, survey.trouble == nil, !survey.hosts.contains(where: { $0.id == port.host }) {
+            if let survey, survey.storeError == nil, !survey.hosts.contains(where: { $0.id == port.host }) {
                 return nil
             }
-            plan(in: FleetCoordinator.pause) { agent.fleet.announcements.withdrawAgain(in: agent) }
+            plan(in: FleetCoordinator.delay) { agent.fleet.announcements.withdrawAgain(in: agent) }
             return error
         }
     }
@@ -82,12 +87,12 @@ final class HostAnnouncements {
         Task { _ = await withdraw(in: agent) }
     }
 
-    private func plan(in pause: TimeAmount, _ action: @escaping () -> Void) {
+    private func plan(in delay: TimeAmount, _ action: @escaping () -> Void) {
         next?.cancel()
-        next = eventLoop.assumeIsolated().scheduleTask(in: pause, action)
+        next = eventLoop.assumeIsolated().scheduleTask(in: delay, action)
     }
 
-    /// Writes the entry once, for a check of whether this host may write.
+    /// Writes this host's entry once, to check whether this host may write.
     ///
     /// - Returns: The error, or `nil` if the write succeeded.
     func tryNow(in agent: isolated SessionAgent) async -> FleetStoreError? {
@@ -102,13 +107,15 @@ final class HostAnnouncements {
         return result.failure
     }
 
-    /// Returns another agent with this host's identity: one that has written the entry since this agent did.
+    /// Returns this host's description if another agent has written it since this agent did, otherwise `nil`.
+    ///
+    /// The other agent then has the same host ID, as on a copied machine.
     func rival(among hosts: [HostDescription]) -> HostDescription? {
         guard let port, let announcedAt else { return nil }
         return hosts.first { $0.id == port.host && $0.seen > announcedAt }
     }
 
-    /// Stops writing the entry, as the agent locks or stops.
+    /// Stops writing this host's entry, because the agent locks or stops.
     func end() {
         next?.cancel()
         next = nil

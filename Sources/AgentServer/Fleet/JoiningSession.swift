@@ -2,17 +2,17 @@
 
 import TokenCore
 
-/// A session before it takes part in its fleet.
+/// A session that is configured as shared, before the shared store is open.
 struct JoiningSession {
     let timing: FleetTiming
-    private(set) var keeping: FleetKeeping?
+    private(set) var keeping: FleetDiskState?
     /// The login that the session had before it was shared.
     private(set) var login: SessionSnapshot?
-    /// The client and server named by this host's settings.
+    /// The client and server that this host's settings name for the session.
     let binding: FleetBinding
 
-    /// Creates a joining session from its stored content, or `nil` if the user has logged it out at this host
-    /// only.
+    /// Creates a joining session from its record on disk, or returns `nil` if the user has logged out on this
+    /// host only.
     init?(
         _ settings: SessionSettings,
         _ binding: FleetBinding,
@@ -38,8 +38,14 @@ struct JoiningSession {
         }
     }
 
-    /// Creates a joining session for a login here, which brings this host back with the state `keeping`.
-    init(_ settings: SessionSettings, _ binding: FleetBinding, keeping: FleetKeeping?, _ port: FleetDependencies) {
+    /// Creates a joining session for a login with which this host shares the session again, with the fleet
+    /// state `keeping`.
+    init(
+        _ settings: SessionSettings,
+        _ binding: FleetBinding,
+        keeping: FleetDiskState?,
+        _ port: FleetDependencies
+    ) {
         self.binding = binding
         self.keeping = keeping
         timing = FleetTiming(reuse: settings.reuse, takeoverTimeout: port.takeoverTimeout)
@@ -53,10 +59,10 @@ extension FleetPersistentState {
     /// Whether the login's state is known without reading etcd.
     ///
     /// An ended login may have been replaced by a later one.
-    var knowsLogin: Bool { record.map { $0.isLive || isNews } ?? false }
+    var knowsLogin: Bool { record.map { $0.isLive || isUnpublished } ?? false }
 
-    /// Returns whether this host lacks tokens of its known record: it was a reader, or the session had ended
-    /// here.
+    /// Returns whether this host does not have the tokens of the record it knows, because it was a reader or
+    /// the session had ended here.
     fileprivate func lacksTokens(in snapshot: SessionSnapshot, at role: FleetRole) -> Bool {
         guard answer == nil, let record, record.isLive else { return false }
         let hasRefreshToken = if case .refreshToken = snapshot.renewal { true } else { false }
@@ -65,8 +71,8 @@ extension FleetPersistentState {
 }
 
 extension StoredSession.Content {
-    /// Returns the stored content of a session unless it belongs to another fleet login than the settings
-    /// name.
+    /// Returns the stored content of a session, or nothing if its login in the fleet belongs to another
+    /// client or server than the settings name.
     ///
     /// Settings with another client or server must not use the fleet's login. Neither must settings that do
     /// not share the session any more: two agents would use one refresh token, and many servers end the login
@@ -81,13 +87,13 @@ extension StoredSession.Content {
             agent.erasure.erase(loaded.snapshot.secrets)
             return .lost(
                 .configurationChanged,
-                message: "its login is that of a fleet, and fleet = true is not set here any more"
+                message: "the login is shared with a fleet, but the session no longer has fleet = true"
             )
         }
         guard let made = keeping.binding, made != own else { return self }
         agent.erasure.erase(loaded.snapshot.secrets)
-        let trouble = FleetStoreError(name, differsIn: made.differences(from: own))
-        agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
+        let storeError = FleetStoreError(name, differsIn: made.differences(from: own))
+        agent.journal.write(.warning, "fleet login not used", name, ["error": "\(storeError.sentence)"])
         return nil
     }
 }

@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// The hosts that were removed here, while one of them may know a refresh token.
+/// The hosts that this host has removed from the fleet, and that may still know a refresh token.
 ///
 /// A removed host's request may be in flight at its removal, and then its result becomes the record of all
 /// hosts.
@@ -29,7 +29,8 @@ final class RemovedHosts {
         return false
     }
 
-    /// Returns whether a host that must not know any more knows the tokens of a record that `session` adopts.
+    /// Returns whether the tokens of a record that `session` adopts are known to a host that must not know
+    /// them.
     ///
     /// Either a removed host has written the record, or a host with an older key has. The latter counts only
     /// while this host, with its `own` attempt, was about to replace what the older key opens.
@@ -37,11 +38,11 @@ final class RemovedHosts {
         // A reader only asks the keepers, which may have the older key themselves.
         guard session.sharing.role == .keeper else { return false }
         let isByRemoved = recordAuthor(by: header.attempt.host, of: session.name)
-        let isUnderOldKey = session.record.sight.map { $0.epoch < session.sharing.epoch } ?? false
+        let isUnderOldKey = session.record.readResult.map { $0.epoch < session.sharing.epoch } ?? false
         return header.isLive && (isByRemoved || own != nil && isUnderOldKey)
     }
 
-    /// Forgets the removed hosts of one session, or of all if `name` is `nil`.
+    /// Forgets the removed hosts that may know tokens of one session, or of any session if `name` is `nil`.
     func forget(_ name: SessionName? = nil) {
         guard let name else {
             hosts = [:]

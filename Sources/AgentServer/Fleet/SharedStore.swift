@@ -7,15 +7,15 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class SharedStore {
     private enum State {
-        /// Next: `opening` with the first session that is shared.
+        /// The store is not open. Next: `opening` with the first session that is shared.
         case closed
-        /// Next: `open`, or `failed`.
+        /// The store is being opened. Next: `open`, or `failed`.
         case opening(Task<Void, Never>)
         /// Opening failed, and is tried again after a delay.
         ///
         /// Next: `opening`.
         case failed(FleetStoreError)
-        /// Next: `closed` when the agent locks or stops.
+        /// The store is open. Next: `closed` when the agent locks or stops.
         case open(any FleetSharing)
     }
 
@@ -26,7 +26,7 @@ final class SharedStore {
     private var openings = 0
     private var watch: Task<Void, Never>?
     /// The error of the watch, or `nil` if it works or was not tried.
-    private var watchTrouble: FleetStoreError?
+    private var watchError: FleetStoreError?
 
     /// The open store, or `nil` while it is not open.
     var sharing: (any FleetSharing)? {
@@ -35,17 +35,17 @@ final class SharedStore {
 
     /// The error that opening the store has failed with, or `nil` if it succeeded or was not tried.
     var failure: FleetStoreError? {
-        if case .failed(let trouble) = state { trouble } else { nil }
+        if case .failed(let storeError) = state { storeError } else { nil }
     }
 
     /// The error that makes the store unavailable, or `nil` if there is none.
-    var trouble: FleetStoreError? { failure ?? watchTrouble }
+    var storeError: FleetStoreError? { failure ?? watchError }
 
     var isOpening: Bool {
         if case .opening = state { true } else { false }
     }
 
-    /// Starts to open the store unless that is in progress.
+    /// Starts to open the store, unless it is already being opened.
     ///
     /// ``FleetCoordinator/opened(_:in:)`` is called afterwards.
     func open(_ port: FleetDependencies, in agent: isolated SessionAgent) {
@@ -76,7 +76,7 @@ final class SharedStore {
         }
         switch opened {
         case .success(let sharing): state = .open(sharing)
-        case .failure(let trouble): state = .failed(trouble)
+        case .failure(let storeError): state = .failed(storeError)
         }
         return true
     }
@@ -86,7 +86,7 @@ final class SharedStore {
         if case .opening(let task) = state { await task.value }
     }
 
-    /// Watches the keys of these sessions, and of no others any more.
+    /// Watches the keys in etcd of these sessions only.
     func follow(_ names: Set<SessionName>, in agent: isolated SessionAgent) {
         guard let sharing else { return }
         watch?.cancel()
@@ -98,23 +98,23 @@ final class SharedStore {
     /// Records that the watch has ended, or could not be started.
     ///
     /// - Returns: `true` if the watch worked before.
-    func recordOutage(_ trouble: FleetStoreError) -> Bool {
-        defer { watchTrouble = trouble }
-        return watchTrouble == nil
+    func recordOutage(_ storeError: FleetStoreError) -> Bool {
+        defer { watchError = storeError }
+        return watchError == nil
     }
 
     /// Records that the watch works.
     ///
     /// - Returns: `true` if it did not work before.
     func recordReconnection() -> Bool {
-        defer { watchTrouble = nil }
-        return watchTrouble != nil
+        defer { watchError = nil }
+        return watchError != nil
     }
 
     func close() {
         watch?.cancel()
         watch = nil
-        watchTrouble = nil
+        watchError = nil
         if case .opening(let task) = state { task.cancel() }
         if let sharing { SharedStore.close(sharing) }
         state = .closed

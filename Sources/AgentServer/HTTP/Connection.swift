@@ -418,7 +418,7 @@ extension Connection {
     private func flush() {
         guard var buffer = output.take() else { return }
         send(&buffer)
-        services.output.giveBack(buffer)
+        services.output.release(buffer)
     }
 
     private func send(_ buffer: inout ByteBuffer) {

@@ -5,7 +5,7 @@ import TokenCore
 /// The receiver of a connection's requests, on the event loop.
 protocol HTTPRequestServing: Sendable {
     /// Handles a new connection, from which nothing has been read.
-    func welcome(_ connection: Connection)
+    func connectionOpened(_ connection: Connection)
     /// Prepares a token of `session` that can be served without waiting.
     ///
     /// `done` is called once, with the failure if there is none.

@@ -58,7 +58,7 @@ struct HeaderFields {
         switch name {
         case .host:
             guard isOurHost == nil else { throw .wrongHost }
-            isOurHost = Self.isOurs(value)
+            isOurHost = Self.isExpectedHost(value)
         case .contentLength:
             guard contentLength == nil else { throw .malformed }
             contentLength = try length(value)
@@ -108,11 +108,11 @@ struct HeaderFields {
         guard target.prefix(scheme.utf8CodeUnitCount).says(scheme) else { throw .malformed }
         let rest = target.dropFirst(scheme.utf8CodeUnitCount)
         let slash = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
-        guard Self.isOurs(rest[..<slash]) else { throw .wrongHost }
+        guard Self.isExpectedHost(rest[..<slash]) else { throw .wrongHost }
         return slash == rest.endIndex ? "/" : String(decoding: rest[slash...], as: UTF8.self)
     }
 
-    private static func isOurs(_ host: ArraySlice<UInt8>) -> Bool {
+    private static func isExpectedHost(_ host: ArraySlice<UInt8>) -> Bool {
         host.says("tokenagent") || host.says("localhost")
     }
 }

@@ -40,16 +40,16 @@ enum RequestError: Error, Equatable, CaseIterable {
 
     var message: String {
         switch self {
-        case .malformed: "This is not a well-formed HTTP/1.1 request."
-        case .lineTooLong: "The request line is longer than 4096 bytes."
-        case .headersTooLong: "The header fields are longer than 8192 bytes."
-        case .bodyTooLong: "The body is longer than 65536 bytes."
-        case .tooSlow: "The request was not complete within 5 seconds."
-        case .wrongHost: "Host must be given once, as tokenagent or localhost."
-        case .fromBrowser: "Requests from web pages are refused."
-        case .chunkedBody: "Send the body with Content-Length; chunked requests are not accepted."
-        case .unknownExpectation: "The only expectation understood is 100-continue."
-        case .unsupportedVersion: "Only HTTP/1.1 and HTTP/1.0 are spoken here."
+        case .malformed: "malformed HTTP/1.1 request"
+        case .lineTooLong: "request line longer than 4096 bytes"
+        case .headersTooLong: "header fields longer than 8192 bytes"
+        case .bodyTooLong: "body longer than 65536 bytes"
+        case .tooSlow: "request not complete within 5 seconds"
+        case .wrongHost: "invalid Host: must appear once, as tokenagent or localhost"
+        case .fromBrowser: "requests from web pages are denied"
+        case .chunkedBody: "chunked requests are not supported: Content-Length required"
+        case .unknownExpectation: "unsupported expectation: only 100-continue is supported"
+        case .unsupportedVersion: "unsupported HTTP version: only HTTP/1.1 and HTTP/1.0 are supported"
         }
     }
 }

@@ -48,7 +48,7 @@ struct RequestInput {
         let used = bytes
         bytes = count == 0 ? ByteBuffer() : ByteBuffer(bytes: used.readableBytesView)
         borrowed = nil
-        shared.giveBack(used, written: written)
+        shared.release(used, written: written)
     }
 
     /// Removes the next request, if it is complete.

@@ -13,7 +13,7 @@ final class SharedBuffer {
     /// The maximum capacity in bytes of a reused buffer; a larger one is freed.
     private static let keptCapacity = 65_536
 
-    /// Takes the empty buffer; a second caller before ``giveBack(_:)`` gets a separate buffer.
+    /// Takes the empty buffer; a second caller before ``release(_:)`` gets a separate buffer.
     func take() -> ByteBuffer {
         guard let buffer = spare else { return ByteBufferAllocator().buffer(capacity: 4_096) }
         spare = nil
@@ -25,7 +25,7 @@ final class SharedBuffer {
     /// - Parameters:
     ///   - buffer: A buffer from ``take()``, whose bytes are no longer needed.
     ///   - written: The number of bytes written at its beginning, if some have been discarded since.
-    func giveBack(_ buffer: consuming ByteBuffer, written: Int = 0) {
+    func release(_ buffer: consuming ByteBuffer, written: Int = 0) {
         let used = max(written, buffer.writerIndex)
         buffer.clear()
         buffer.writeRepeatingByte(0, count: used)

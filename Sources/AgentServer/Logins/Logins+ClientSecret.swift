@@ -17,7 +17,7 @@ extension Logins {
     ) throws(RequestFailure) {
         let text = try RequestBody(request.body, ClientSecretMembers.self).required(\.secret)
         guard !text.isEmpty else {
-            throw RequestFailure(code: .badRequest, message: "The secret is empty.", session: name)
+            throw RequestFailure(code: .badRequest, message: "empty client secret", session: name)
         }
         guard agent.phase == .working else { throw agent.stopping }
         let secret = try seal(text, as: .clientSecret)

@@ -46,7 +46,7 @@ final class Logins {
         if let remedy = kept.settings.policy.loginElsewhere(to: name) {
             throw RequestFailure(
                 code: .misconfigured,
-                message: "This host is a reader of its fleet, and \(name) is logged in to at a keeper.",
+                message: "this host is a reader of the fleet and cannot log in",
                 session: name,
                 remedy: remedy
             )
@@ -54,13 +54,14 @@ final class Logins {
         guard !kept.settings.policy.isShared || agent.ports.fleet != nil else {
             throw RequestFailure(
                 code: .misconfigured,
-                message: "\(name) is shared with a fleet, and the agent was started without one.",
+                message: "session is shared with a fleet, but the agent was started without one",
                 session: name,
-                remedy: "restart the agent"
+                remedy: .run("tokenctl shutdown && tokenagent")
             )
         }
         // The next login of a host that has left the fleet opens its etcd store again.
-        if !agent.fleet.hasLeft(name), let failure = FleetLoginGate(session: name).obstacle(in: agent) {
+        if !agent.fleet.hasLeft(name), let failure = FleetLoginGate(session: name).blockingFailure(in: agent)
+        {
             throw failure
         }
         if let remedy = kept.settings.loginSubstitute {
@@ -75,7 +76,7 @@ final class Logins {
         guard login.agreedIssuer == nil || kept.settings.resource != nil else {
             throw RequestFailure(
                 code: .badRequest,
-                message: "only a session with a resource takes the issuer of a login",
+                message: "issuer is not supported: the session has no resource",
                 session: name
             )
         }
@@ -177,7 +178,7 @@ final class Logins {
         guard let login = logins[number], login.session == name, let question = login.question else {
             throw RequestFailure(
                 code: .notFound,
-                message: "No login with this number waits for an answer.",
+                message: "no login with this number is waiting for input",
                 session: name
             )
         }
@@ -336,14 +337,13 @@ final class Logins {
             return .done(message)
         case .failed(let reason): failure = RequestFailure(reason, of: name)
         case .cancelled:
-            failure = RequestFailure(code: .denied, message: "The login was cancelled.", session: name)
+            failure = RequestFailure(code: .denied, message: "login cancelled", session: name)
         case .superseded:
-            let rival = agent.fleet[name] == nil ? "" : "tokenctl fleet status names the host; "
             failure = RequestFailure(
                 code: .denied,
-                message: "Another login or a logout came first.",
+                message: "superseded by another login or logout",
                 session: name,
-                remedy: rival + "to make one after it, tokenctl login \(name)"
+                remedy: .run("tokenctl login \(name)")
             )
         }
         return .failed(FailedMessage { $0.error = failure.wire })
@@ -371,7 +371,7 @@ final class Logins {
             classes.allSatisfy({ $0.utf8.allSatisfy(\.isVisibleASCII) }),
             age.map({ (0...StepUpChallenge.maximumAge).contains($0) }) ?? true
         else {
-            throw RequestFailure(code: .badRequest, message: "That is no scope, acr or maximum age.")
+            throw RequestFailure(code: .badRequest, message: "invalid scope, acr_values or max_age")
         }
         let stepUp = StepUp(scopes: scopes, contextClasses: classes, maximumAge: age.map { .seconds($0) })
         return stepUp.isEmpty ? nil : stepUp
@@ -381,7 +381,7 @@ final class Logins {
         guard let text else { return nil }
         guard let flow = LoginFlow.allCases.first(where: { $0.rawValue.bytewise == text.bytewise }) else {
             let flows = LoginFlow.allCases.map(\.rawValue).joined(separator: ", ")
-            throw RequestFailure(code: .badRequest, message: "The flows are \(flows).")
+            throw RequestFailure(code: .badRequest, message: "unknown flow (flows: \(flows))")
         }
         return flow
     }
@@ -392,19 +392,19 @@ extension RequestFailure {
     fileprivate static func noLogin(
         to name: SessionName,
         _ settings: SessionSettings,
-        instead remedy: String,
+        instead remedy: Remedy,
         without hidden: HiddenSources
     ) -> RequestFailure {
         let origin =
             if let source = settings.sources.subject?.session {
                 "its tokens are made from those of "
-                    + (hidden.names.contains(source) ? "another session" : source.description)
+                    + (hidden.names.contains(source) ? "another session" : "session \(source)")
             } else if settings.kind == "command" {
-                "a program prints its tokens"
+                "its tokens come from a program"
             } else {
-                "its tokens are given for something that is there anyway"
+                "its tokens are issued without one"
             }
-        let message = "There is no login to \(name): \(origin)."
+        let message = "login not supported: \(origin)"
         return RequestFailure(
             code: .badRequest,
             message: message,

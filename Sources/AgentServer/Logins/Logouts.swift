@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 import TokenCore
 
 /// The logouts in progress, and the connections that wait for them.
@@ -60,9 +61,9 @@ final class Logouts {
         guard !meansAllHosts || !isReader else {
             throw RequestFailure(
                 code: .misconfigured,
-                message: "This host is a reader of its fleet, and logs out of \(name) for itself alone.",
+                message: "this host is a reader of the fleet and can log out only itself",
                 session: name,
-                remedy: "tokenctl logout \(name) --all-hosts at a host with role = \"keeper\""
+                remedy: .retry("at a host with role = \"keeper\"")
             )
         }
         let order = Order(
@@ -82,7 +83,7 @@ final class Logouts {
 
     private func mustWait(_ order: Order, in agent: isolated SessionAgent) -> Bool {
         order.isLocal
-            ? UnpublishedChange.unshared(of: order.session, in: agent) != nil
+            ? UnpublishedChange.unpublishedChange(of: order.session, in: agent) != nil
             : FleetLoginGate(session: order.session).delaysLogout(in: agent)
     }
 
@@ -133,15 +134,15 @@ final class Logouts {
         guard !agent.fleet.hasLeft(name) else {
             throw RequestFailure(
                 code: .misconfigured,
-                message: "This host has left \(name), and logs nobody else out.",
+                message: "this host has left the fleet and can log out only itself",
                 session: name,
-                remedy: "tokenctl logout \(name) at another host, or tokenctl fleet join \(name) first"
+                remedy: .run("tokenctl fleet join \(name) && tokenctl logout \(name)")
             )
         }
-        if var failure = FleetLoginGate(session: name).obstacle(in: agent) {
+        if var failure = FleetLoginGate(session: name).blockingFailure(in: agent) {
             if UnpublishedChange.refusal(of: name, in: agent) == nil {
                 logOut(of: name, local: true, by: order.origin, in: agent)
-                failure.message = "This host alone has logged out. \(failure.message)"
+                failure.message = "only this host has logged out: \(failure.message)"
             }
             throw failure
         }
@@ -204,10 +205,10 @@ final class Logouts {
     /// Revokes the tokens of a login and passes the result to the session.
     func revoke(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
         // A login that replaces these tokens must not erase them before the server has revoked them.
-        agent.erasure.lend(request.secrets)
+        agent.erasure.retain(request.secrets)
         Task {
             let outcome = await outcome(of: request, for: name, in: agent)
-            agent.erasure.giveBack(request.secrets)
+            agent.erasure.release(request.secrets)
             let jitter = agent.ports.chance()
             agent.apply(name) { session, moment in
                 session.revocationFinished(request, outcome, jitter: jitter, at: moment)
@@ -244,22 +245,19 @@ final class Logouts {
         tell(result, of: name, in: agent)
     }
 
-    /// Tells the waiters that the other hosts and the server receive the logout later, because of `trouble`.
-    func answerDelayed(_ trouble: FleetStoreError, of name: SessionName, in agent: isolated SessionAgent) {
-        let message = "etcd does not have the logout, and the other hosts go on: \(trouble.advice)"
+    /// Tells the waiters that the other hosts and the server receive the logout later, because of `storeError`.
+    func answerDelayed(_ storeError: FleetStoreError, of name: SessionName, in agent: isolated SessionAgent) {
+        let message = "not yet in etcd, so the other hosts are still logged in: \(storeError.advice)"
         tell(.notYetRevoked(message: message), of: name, in: agent)
     }
 
     /// Tells the waiters that another login happened meanwhile, and that only the previous login has ended.
     func answerOvertaken(of name: SessionName) {
-        let message =
-            "Another login to \(name) came before etcd had the logout, and goes on; "
-            + "the tokens of the one before are being revoked."
         let failure = RequestFailure(
             code: .denied,
-            message: message,
+            message: "another login came first and stays active; the previous tokens are being revoked",
             session: name,
-            remedy: "tokenctl logout \(name), to end that login too"
+            remedy: .run("tokenctl logout \(name)")
         )
         // The client to remove belongs to the login that continues.
         leaving.removeValue(forKey: name)
@@ -284,7 +282,8 @@ final class Logouts {
     }
 
     private static let replacedLoginsLeft =
-        "logins that were replaced before may still be valid at the server: revokes in tokenagent.conf(5)"
+        "earlier, replaced logins may still be valid at the server "
+        + Remedy.see("revokes in tokenagent.conf(5)").parenthesized
 
     /// Removes the waiter of `connection`, whose peer closed it; the logout continues.
     func withdraw(_ connection: Connection, from name: SessionName) {

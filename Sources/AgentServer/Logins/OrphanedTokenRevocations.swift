@@ -89,7 +89,7 @@ final class OrphanedTokenRevocations {
         guard case .failed(let failure) = outcome else { return forget(number, in: agent) }
         guard agent.now < due.givenUpAt else {
             let values: Logger.Metadata = ["error": "\(failure.message)"]
-            agent.journal.write(.warning, "tokens that came too late are not revoked", due.session, values)
+            agent.journal.write(.warning, "late tokens not revoked", due.session, values)
             return forget(number, in: agent)
         }
         due.failures += 1
@@ -110,6 +110,6 @@ final class OrphanedTokenRevocations {
     /// Drops all revocations when the agent locks; the lock erases the tokens with the keys.
     func end() {
         late = [:]
-        alarm.planNothing()
+        alarm.cancel()
     }
 }

@@ -42,7 +42,7 @@ struct SilentReauthentication {
             case .failed(let failure):
                 reasons.append("\(way.rawValue): \(failure.message)")
                 note(failure)
-            case .cancelled: reasons.append("\(way.rawValue): the server asks for a person")
+            case .cancelled: reasons.append("\(way.rawValue): the server requires the user")
             }
         }
         guard agent.phase == .working else { return .cancelled }
@@ -74,7 +74,7 @@ struct SilentReauthentication {
         let (secret, isAssertion) = try await commandOutput()
         defer { agent.erasure.erase(secret) }
         guard isAssertion || account != nil else {
-            let message = "no user name is known; log in once with flow password"
+            let message = "no user name is known before the first login with flow password"
             throw RefreshFailure(kind: .interactionRequired, message: message)
         }
         let request = LoginRequest(
@@ -105,7 +105,7 @@ struct SilentReauthentication {
             let secret = try unsafe output.withUnsafeBytes { try unsafe memory.seal($0, as: .password) }
             return (secret, SignedToken.looksLike(output))
         } catch {
-            let message = "what reauth_command printed cannot be sealed"
+            let message = "cannot store the output of reauth_command"
             throw RefreshFailure(kind: .interactionRequired, message: message)
         }
     }

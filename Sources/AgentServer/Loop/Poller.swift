@@ -20,7 +20,7 @@ package struct PollFailure: Error, Equatable, CustomStringConvertible {
     let code: CInt
 
     package var description: String {
-        unsafe "descriptors cannot be watched: \(String(cString: strerror(code)))"
+        unsafe "cannot watch file descriptors: \(String(cString: strerror(code)))"
     }
 }
 

@@ -108,7 +108,8 @@ final class Confirmations {
         let key = ConfirmationKey(call, action, variant)
         let limit = min(Self.maximumTimeout, timeout ?? Self.maximumTimeout)
         guard limit > .zero else {
-            return deny(call, action, "A person must confirm it, and the request does not wait.", in: agent)
+            let message = "requires confirmation, and the request does not wait"
+            return deny(call, action, message, in: agent)
         }
         switch questions.add(UnconfirmedRequest(call: call, proceed: proceed), to: key) {
         case .asked:
@@ -119,7 +120,7 @@ final class Confirmations {
         case .refused:
             let failure = RequestFailure(
                 code: .temporarilyUnavailable,
-                message: "Too many questions wait for an answer.",
+                message: "too many confirmation prompts open",
                 session: call.session,
                 retryAfter: limit
             )
@@ -136,17 +137,17 @@ final class Confirmations {
         in agent: isolated SessionAgent
     ) async -> String? {
         let command = agent.configuration.current.confirmCommand
-        guard !command.isEmpty else { return "There is no command that asks for confirmation." }
+        guard !command.isEmpty else { return "requires confirmation, and hooks.confirm is not set" }
         do throws(CommandFailure) {
             let result = try await commands.run(command, environment: environment, timeLimit: limit)
             if let complaint = result.complaint {
                 let text: Logger.Metadata = ["status": "\(result.status)", "error": "\(complaint)"]
                 logger.info("confirm_command wrote to its standard error", metadata: text)
             }
-            return result.status == 0 ? nil : "It was not confirmed."
+            return result.status == 0 ? nil : "denied at the confirmation prompt"
         } catch {
-            logger.warning("no confirmation", metadata: ["reason": "\(error.message)"])
-            return "Nobody confirmed it."
+            logger.warning("confirmation prompt failed", metadata: ["reason": "\(error.message)"])
+            return "confirmation prompt timed out"
         }
     }
 
@@ -184,7 +185,7 @@ final class Confirmations {
         let metadata: Logger.Metadata = [
             "action": "\(action.rawValue)", "pid": "\(call.connection.caller.peer.processID)",
         ]
-        agent.journal.write(.notice, "a request was not confirmed", call.session, metadata)
+        agent.journal.write(.notice, "request denied: not confirmed", call.session, metadata)
         let failure = RequestFailure(code: .denied, message: message, session: call.session)
         tokens.answer(failure, to: call, in: agent)
     }

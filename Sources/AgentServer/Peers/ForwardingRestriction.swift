@@ -35,17 +35,18 @@ struct ForwardingRestriction: Equatable, Sendable {
     private init(_ request: HTTPRequest) throws(RequestFailure) {
         let body = try RequestBody(request.body, RestrictMembers.self)
         host = try body.required(\.host)
-        guard (1...Self.maximumHostLength).contains(host.utf8.count), host.utf8.allSatisfy(\.isVisibleASCII) else {
+        guard (1...Self.maximumHostLength).contains(host.utf8.count), host.utf8.allSatisfy(\.isVisibleASCII)
+        else {
             throw RequestFailure(
                 code: .badRequest,
-                message: "host is 1 to \(Self.maximumHostLength) characters of visible ASCII."
+                message: "host must be 1 to \(Self.maximumHostLength) characters of visible ASCII"
             )
         }
         let words = try body.required(\.sessions)
         guard (1...Self.maximumSessions).contains(words.count) else {
             throw RequestFailure(
                 code: .badRequest,
-                message: "sessions names 1 to \(Self.maximumSessions) sessions."
+                message: "sessions must contain 1 to \(Self.maximumSessions) names"
             )
         }
         var names: Set<SessionName> = []

@@ -10,7 +10,7 @@ struct PeerInspector: Sendable {
     private static let maximumLooks = 64
 
     let processes: (any ProcessExamining)?
-    private let looks = LookCount()
+    private let looks = ActiveInspections()
 
     init(processes: (any ProcessExamining)?) {
         self.processes = processes
@@ -58,7 +58,7 @@ struct PeerInspector: Sendable {
             digested = agent.configuration.rules.digested
             found = try? await processes?.examine(connection.caller.peer.processID, digesting: digested)
         } while digested != agent.configuration.rules.digested
-        connection.caller.witness.identify(first, found.flatMap { process.isStill($0) ? $0 : nil })
+        connection.caller.witness.identify(first, found.flatMap { process.matches($0) ? $0 : nil })
     }
 
     /// Inspects the peer, then calls `proceed` if it is still waiting.
@@ -77,7 +77,7 @@ struct PeerInspector: Sendable {
 }
 
 /// The number of active inspections.
-private final class LookCount: @unchecked Sendable {
+private final class ActiveInspections: @unchecked Sendable {
     // Unchecked: confined to the agent's event loop.
     var count = 0
 }

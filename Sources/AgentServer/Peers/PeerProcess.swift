@@ -32,7 +32,7 @@ struct PeerProcess: Sendable {
     /// Returns whether `facts`, obtained just now, describe the peer.
     ///
     /// The peer is still running, so no other process had its number.
-    func isStill(_ facts: PeerIdentity) -> Bool {
+    func matches(_ facts: PeerIdentity) -> Bool {
         switch hold {
         case .descriptor(let descriptor):
             var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

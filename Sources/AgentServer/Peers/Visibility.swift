@@ -134,15 +134,14 @@ extension RequestFailure {
         of session: SessionName
     ) -> RequestFailure {
         let shown = ServerText.cleaned(wanted)
-        let remedy =
+        let remedy: Remedy =
             switch restriction {
-            case .socket:
-                "add it to \(key) of this [[socket]] in the agent's configuration, then tokenctl reload"
-            case .forwarding: "forward a [[socket]] that names it in \(key), with ssh -R"
+            case .socket: .set("\(shown) in \(key) of this [[socket]], then run tokenctl reload")
+            case .forwarding: .retry("over ssh -R to a [[socket]] that lists \(shown) in \(key)")
             }
         return RequestFailure(
             code: .denied,
-            message: "This socket gives out no tokens of the \(name) \"\(shown)\".",
+            message: "this socket does not provide tokens of \(name) \"\(shown)\"",
             session: session,
             remedy: remedy
         )

@@ -93,7 +93,7 @@ package struct SessionSettings: Equatable, Sendable {
     /// The sessions that the tokens are made from.
     package var sources: SessionSources
     /// The user's alternative to a login for a session without one, or `nil` if the session takes logins.
-    package var loginSubstitute: String?
+    package var loginSubstitute: Remedy?
     /// The settings that the fleet's record of the session must match, or `nil` if the session is not shared.
     package var fleetBinding: FleetBinding?
 
@@ -116,7 +116,7 @@ package struct SessionSettings: Equatable, Sendable {
         rules: [AllowRule] = [],
         scopes: [String] = [],
         sources: SessionSources = SessionSources(),
-        loginSubstitute: String? = nil,
+        loginSubstitute: Remedy? = nil,
         fleetBinding: FleetBinding? = nil
     ) {
         self.policy = policy

@@ -18,7 +18,7 @@ package final class AgentRuntime: Sendable {
     private let stopRequest: AsyncStream<Void>.Continuation
 
     /// The time for the last responses to reach their peers.
-    private static let farewell = TimeAmount.milliseconds(200)
+    private static let shutdownTimeout = TimeAmount.milliseconds(200)
 
     /// Creates an agent on `loop`, which ``shutdown()`` ends.
     package init(
@@ -101,7 +101,7 @@ package final class AgentRuntime: Sendable {
         let isWatching = NetworkMonitor.start(on: loop) { [agent] in
             agent.assumeIsolated { $0.networkReturned() }
         }
-        if !isWatching { ports.logger.info("no routing messages: a network that is back is noticed later") }
+        if !isWatching { ports.logger.info("network changes not monitored") }
     }
 
     /// Watches for steps of the wall clock; without the kernel's reports, housekeeping and requests detect
@@ -110,7 +110,7 @@ package final class AgentRuntime: Sendable {
         let isWatching = ClockWatch.start(on: loop) { [agent] in
             agent.assumeIsolated { $0.rest.clocks.compare(in: $0) }
         }
-        if !isWatching { ports.logger.info("the kernel does not report steps of the wall clock") }
+        if !isWatching { ports.logger.info("wall clock steps not monitored") }
     }
 
     /// Waits for a request to stop, over the socket or by ``requestStop()``.
@@ -132,7 +132,8 @@ package final class AgentRuntime: Sendable {
         await agent.beginStopping()
         try? await loop.submit { listeners.stopAccepting() }.get()
         await agent.stop()
-        try? await loop.scheduleTask(in: Self.farewell) { listeners.closeConnections() }.futureResult.get()
+        try? await loop.scheduleTask(in: Self.shutdownTimeout) { listeners.closeConnections() }.futureResult
+            .get()
         await loop.stop()
         try? await pool.shutdownGracefully()
         stopRequest.finish()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 import TokenCore
 
 /// Checks of the agent's environment, for `tokenctl doctor` and `tokenctl add`.
@@ -17,7 +18,7 @@ package protocol DiagnosticsProviding: Sendable {
     func examine(
         _ place: ProbeTarget,
         caFile: String?
-    ) async -> Result<ExaminationMessage, RequestFailure>
+    ) async -> Result<ServerProbeMessage, RequestFailure>
 }
 
 /// A server to be probed before a session uses it.
@@ -36,7 +37,7 @@ package struct DiagnosticCheck: Equatable, Sendable {
     package var verdict: CheckVerdict
     package var detail: String
     /// The user's next step.
-    package var remedy: String?
+    package var remedy: Remedy?
     /// The sessions concerned, or empty if the check concerns the agent.
     package var sessions: [SessionName]
 
@@ -44,7 +45,7 @@ package struct DiagnosticCheck: Equatable, Sendable {
         name: String,
         verdict: CheckVerdict,
         detail: String,
-        remedy: String? = nil,
+        remedy: Remedy? = nil,
         sessions: [SessionName] = []
     ) {
         self.sessions = sessions

@@ -53,8 +53,8 @@ extension FleetSharing {
     ///
     /// - Throws: ``FleetStoreError`` if the time is not available.
     func learnTime() async throws(FleetStoreError) -> FleetTime {
-        let trouble = time == nil ? await survey([]).trouble : nil
-        guard let time else { throw trouble ?? FleetStoreError(.unavailable, "etcd's time is not known") }
+        let storeError = time == nil ? await survey([]).storeError : nil
+        guard let time else { throw storeError ?? FleetStoreError(.unavailable, "etcd's time is unknown") }
         return time
     }
 }

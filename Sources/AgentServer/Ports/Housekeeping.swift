@@ -10,7 +10,7 @@ import NIOCore
 /// Confined to the agent's event loop.
 final class Housekeeping: @unchecked Sendable {
     // Unchecked because it is only used on the event loop.
-    static let pause = TimeAmount.seconds(30)
+    static let delay = TimeAmount.seconds(30)
     /// The pause of an idle agent; a removed socket file is restored within it.
     static let longPause = TimeAmount.seconds(60)
 
@@ -30,23 +30,23 @@ final class Housekeeping: @unchecked Sendable {
     }
 
     /// Begins the first pause.
-    func begin() { plan(after: Self.pause) }
+    func begin() { plan(after: Self.delay) }
 
     /// Shortens a long pause, because the agent is no longer idle.
     func runSoon() {
-        guard due > loop.now + Self.pause else { return }
+        guard due > loop.now + Self.delay else { return }
         next?.cancel()
-        plan(after: Self.pause)
+        plan(after: Self.delay)
     }
 
     /// Runs the work now; the current pause continues.
     func runNow() { _ = work() }
 
-    private func plan(after pause: TimeAmount) {
-        due = loop.now + pause
-        next = loop.scheduleTask(in: pause) { [weak self] in
+    private func plan(after delay: TimeAmount) {
+        due = loop.now + delay
+        next = loop.scheduleTask(in: delay) { [weak self] in
             guard let self else { return }
-            plan(after: work() ? Self.longPause : Self.pause)
+            plan(after: work() ? Self.longPause : Self.delay)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import SealedStore
+import Text
 import TokenCore
 
 /// The sealed store: its contents, locking and unlocking.
@@ -160,8 +161,8 @@ package enum StoreAccessError: Error, Equatable, Sendable {
     case passphraseNeeded
     /// Too many unlock attempts are pending.
     case busy(retryAfter: Duration)
-    /// The store's current state does not permit the request; the text is a sentence for the user.
-    case notPossible(String)
-    /// The disk or the system reported an error; the text is a sentence for the user.
-    case failed(String)
+    /// The store's current state does not permit the request; the text is a clause for the user.
+    case notPossible(String, remedy: Remedy? = nil)
+    /// The disk or the system reported an error; the text is a clause for the user.
+    case failed(String, remedy: Remedy? = nil)
 }

@@ -11,7 +11,7 @@ struct MetricsText {
         sample("tokenagent_uptime_seconds", [], uptime.wholeSeconds)
         family("tokenagent_waiting_requests", "gauge", "Token requests that wait for a refresh.")
         sample("tokenagent_waiting_requests", [], Int64(waiters))
-        family("tokenagent_logins_in_progress", "gauge", "Logins by a person that are under way.")
+        family("tokenagent_logins_in_progress", "gauge", "Interactive logins in progress.")
         sample("tokenagent_logins_in_progress", [], Int64(logins))
     }
 
@@ -19,7 +19,7 @@ struct MetricsText {
         let rows = sessions.map { (name: $0.session.name.description, kept: $0, status: $0.session.status) }
         family("tokenagent_gets_total", "counter", "Token requests by result.")
         for row in rows { addGets(row.name, row.kept.counts) }
-        family("tokenagent_coalesced_total", "counter", "Token requests that joined a refresh under way.")
+        family("tokenagent_coalesced_total", "counter", "Token requests that shared a refresh in flight.")
         for row in rows {
             sample("tokenagent_coalesced_total", [("session", row.name)], Int64(row.kept.counts.coalesced))
         }
@@ -31,7 +31,7 @@ struct MetricsText {
         for row in rows { sample("tokenagent_waiters", [("session", row.name)], Int64(row.status.waiters)) }
         family("tokenagent_session_state", "gauge", "1 for the state the session is in.")
         for row in rows { addState(row.name, row.status) }
-        family("tokenagent_token_expires_in_seconds", "gauge", "Life left of the access token.")
+        family("tokenagent_token_expires_in_seconds", "gauge", "Remaining validity of the access token.")
         for row in rows { addLife(row.name, row.status, at: moment) }
         family("tokenagent_session_age_seconds", "gauge", "Seconds since the login.")
         for row in rows { addAge(row.name, row.status, at: moment) }
@@ -41,7 +41,7 @@ struct MetricsText {
         isStoreOpen: Bool,
         _ generations: [(session: String, generation: UInt64)]
     ) {
-        family("tokenagent_fleet_up", "gauge", "1 while the fleet's etcd answers.")
+        family("tokenagent_fleet_up", "gauge", "1 while the fleet's etcd is reachable.")
         sample("tokenagent_fleet_up", [], isStoreOpen ? 1 : 0)
         family("tokenagent_fleet_generation", "gauge", "Refreshes of a shared session since its login.")
         for row in generations {

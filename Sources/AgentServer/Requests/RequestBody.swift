@@ -18,12 +18,12 @@ struct RequestBody<Members: WireMembers> {
             return
         }
         guard let message = WireMessage<Members>(parsing: bytes) else {
-            throw RequestFailure(code: .badRequest, message: "The body is not one JSON object.")
+            throw RequestFailure(code: .badRequest, message: "the body is not a JSON object")
         }
         let known = Members.all.map(\.name)
         guard message.names.allSatisfy({ name in known.contains { $0.bytewise == name.bytewise } }) else {
             let names = known.sorted().joined(separator: ", ")
-            throw RequestFailure(code: .badRequest, message: "The members are: \(names).")
+            throw RequestFailure(code: .badRequest, message: "unknown member (members: \(names))")
         }
         self.message = message
     }
@@ -36,15 +36,15 @@ struct RequestBody<Members: WireMembers> {
     }
 
     func required<Value>(_ member: KeyPath<Members, WireMember<Value>>) throws(RequestFailure) -> Value {
-        guard let value = try value(member) else { throw mistyped(member, ", and required") }
+        guard let value = try value(member) else { throw mistyped(member, "is required and must be") }
         return value
     }
 
     private func mistyped<Value>(
         _ member: KeyPath<Members, WireMember<Value>>,
-        _ more: String = ""
+        _ rule: String = "must be"
     ) -> RequestFailure {
         let name = Members.table[keyPath: member].name
-        return RequestFailure(code: .badRequest, message: "\(name) is \(Value.expectation)\(more).")
+        return RequestFailure(code: .badRequest, message: "\(name) \(rule) \(Value.expectation)")
     }
 }

@@ -7,11 +7,11 @@ import TokenCore
 /// The failure of a request, as the peer receives it.
 package struct RequestFailure: Error, Equatable, Sendable {
     package var code: FailureCode
-    /// One sentence for the user.
+    /// The error as a clause for the user, without a full stop.
     package var message: String
     package var session: String?
-    /// The command that helps, or the setting to change.
-    package var remedy: String?
+    /// The step that helps, or `nil` if there is none.
+    package var remedy: Remedy?
     /// The delay before a retry in whole seconds, rounded up, at least 1.
     package var retryAfterSeconds: Int64?
 
@@ -19,7 +19,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
         code: FailureCode,
         message: String,
         session: SessionName? = nil,
-        remedy: String? = nil,
+        remedy: Remedy? = nil,
         retryAfter: Duration? = nil
     ) {
         self.code = code
@@ -32,7 +32,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
     /// Creates the failure of a request whose `path` has no route.
     init(nothingAt path: Substring) {
         guard Route.namesNoSession(path) else {
-            self.init(code: .notFound, message: "There is nothing at this address.")
+            self.init(code: .notFound, message: "path not found")
             return
         }
         self = .noSuchName
@@ -41,8 +41,8 @@ package struct RequestFailure: Error, Equatable, Sendable {
     /// The failure for a text that cannot be a session name, which counts as unknown.
     static let noSuchName = RequestFailure(
         code: .notFound,
-        message: "There is no session of that name.",
-        remedy: "tokenctl list"
+        message: "no session with this name",
+        remedy: .run("tokenctl list")
     )
 
     static func unknown(_ name: SessionName) -> RequestFailure {
@@ -50,7 +50,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
             code: .notFound,
             message: "no session named \"\(name)\"",
             session: name,
-            remedy: "tokenctl add \(name)"
+            remedy: .run("tokenctl add \(name)")
         )
     }
 
@@ -60,8 +60,9 @@ package struct RequestFailure: Error, Equatable, Sendable {
     static func changedSettings(of name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .temporarilyUnavailable,
-            message: "The settings of \(name) have changed at this moment.",
-            session: name
+            message: "session was reconfigured during the request",
+            session: name,
+            remedy: .retry("now")
         )
     }
 
@@ -70,18 +71,18 @@ package struct RequestFailure: Error, Equatable, Sendable {
     static func roleCredentials(of name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .misconfigured,
-            message: "The session has the credentials of a role, and no token.",
+            message: "session provides the credentials of a role, not a token",
             session: name,
-            remedy: "tokenctl aws \(name)"
+            remedy: .run("tokenctl aws \(name)")
         )
     }
 
     static func noRole(of name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .misconfigured,
-            message: "The session has a token, and no credentials of a role.",
+            message: "session provides a token, not the credentials of a role",
             session: name,
-            remedy: "tokenctl get \(name)"
+            remedy: .run("tokenctl get \(name)")
         )
     }
 
@@ -89,24 +90,23 @@ package struct RequestFailure: Error, Equatable, Sendable {
     static func refusedOnce(_ name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .temporarilyUnavailable,
-            message:
-                "One refusal without a reason does not end a login that cannot be refreshed; a second one would.",
+            message: "the login cannot be refreshed, and one rejection without a reason does not end it",
             session: name,
-            remedy: "tokenctl login \(name)"
+            remedy: .run("tokenctl login \(name)")
         )
     }
 
     /// The failure of nearly every route while the agent is locked.
     static let lockedAgent = RequestFailure(
         code: .locked,
-        message: "The agent is locked.",
-        remedy: "tokenctl unlock"
+        message: "agent is locked",
+        remedy: .run("tokenctl unlock")
     )
 
     /// The failure of every request once the agent is stopping.
     static let stoppingAgent = RequestFailure(
         code: .temporarilyUnavailable,
-        message: "The agent is stopping.",
+        message: "agent is stopping",
         retryAfter: .seconds(1)
     )
 

@@ -24,7 +24,7 @@ final class RequestHandler {
     let arrivals: UnlockQueue
     let examinations: ServerProbes
     private let confirmations: Confirmations
-    private let turns: SocketRequestLimiter
+    private let turns: RequesterLimiter
     private let status: StatusRequests
     let examiner: PeerInspector
     private let onShutdownRequest: @Sendable () -> Void
@@ -39,7 +39,7 @@ final class RequestHandler {
         self.audit = audit
         self.onShutdownRequest = onShutdownRequest
         examiner = PeerInspector(processes: ports.processes)
-        turns = SocketRequestLimiter(eventLoop: eventLoop)
+        turns = RequesterLimiter(eventLoop: eventLoop)
         tokens = TokenRequests(
             ports: ports,
             examiner: examiner,
@@ -76,7 +76,7 @@ final class RequestHandler {
     // MARK: Checks
 
     /// Starts to inspect a peer that has connected, before anything is read from it.
-    func welcome(_ connection: Connection, in agent: isolated SessionAgent) {
+    func connectionOpened(_ connection: Connection, in agent: isolated SessionAgent) {
         if agent.configuration.rules.exist { examiner.lookFirst(at: connection) }
         if audit.isKept { examiner.see(connection, in: agent) }
     }
@@ -149,7 +149,7 @@ final class RequestHandler {
         else {
             throw RequestFailure(
                 code: .denied,
-                message: "This socket gives out tokens, says what they are for, and does nothing else."
+                message: "not permitted at this socket: it provides only tokens and their sessions"
             )
         }
     }
@@ -157,7 +157,7 @@ final class RequestHandler {
     private func refuseMethod(_ route: Route, on connection: Connection) {
         let method = route.traits.method
         let allowed = method == .get ? "GET, HEAD" : method.rawValue
-        let message = "This address answers \(allowed)."
+        let message = "method not allowed (allowed: \(allowed))"
         var answer = HTTPResponse(RequestFailure(code: .badRequest, message: message))
         answer.status = .methodNotAllowed
         answer.fields.append(HTTPResponse.Field(name: "Allow", value: allowed))
@@ -495,8 +495,8 @@ extension RequestHandler {
 struct RequestReception: HTTPRequestServing {
     let agent: SessionAgent
 
-    func welcome(_ connection: Connection) {
-        agent.assumeIsolated { $0.requests.welcome(connection, in: $0) }
+    func connectionOpened(_ connection: Connection) {
+        agent.assumeIsolated { $0.requests.connectionOpened(connection, in: $0) }
     }
 
     func prepareToken(
@@ -517,7 +517,7 @@ struct RequestReception: HTTPRequestServing {
     func streamDropped(_ connection: Connection) {
         var metadata: Logger.Metadata = ["pid": "\(connection.caller.peer.processID)"]
         if let path = connection.caller.socketPath { metadata["socket"] = "\(path)" }
-        agent.ports.logger.notice("dropped a stream that its peer does not read", metadata: metadata)
+        agent.ports.logger.notice("stream dropped: the peer does not read it", metadata: metadata)
     }
 }
 

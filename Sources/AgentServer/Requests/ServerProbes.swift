@@ -30,7 +30,7 @@ final class ServerProbes {
         guard connection.caller.isOwnUserAtOwnSocket else {
             throw RequestFailure(
                 code: .denied,
-                message: "Only the agent's own user may have a server examined."
+                message: "only the agent's own user can probe servers"
             )
         }
         let body = try RequestBody(request.body, ExamineMembers.self)
@@ -39,7 +39,7 @@ final class ServerProbes {
         guard count < ServerProbes.maximumAtOnce else {
             throw RequestFailure(
                 code: .temporarilyUnavailable,
-                message: "Other servers are being examined.",
+                message: "too many server probes in progress",
                 retryAfter: .seconds(10)
             )
         }
@@ -61,7 +61,7 @@ final class ServerProbes {
         return .resource(resource, issuer: try body.value(\.issuer))
     }
 
-    private func finish(_ result: Result<ExaminationMessage, RequestFailure>, on connection: Connection) {
+    private func finish(_ result: Result<ServerProbeMessage, RequestFailure>, on connection: Connection) {
         count -= 1
         switch result {
         case .success(let message): connection.answer(.message(message))

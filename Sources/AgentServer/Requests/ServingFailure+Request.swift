@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 import TokenCore
 
 extension RequestFailure {
@@ -10,53 +11,54 @@ extension RequestFailure {
         case .loginRequired(_, let message, let remedy):
             self.init(
                 code: .loginRequired,
-                message: Self.sentence(message),
+                message: Self.clause(message),
                 session: session,
-                remedy: remedy ?? "tokenctl login \(session)"
+                remedy: remedy ?? .run("tokenctl login \(session)")
             )
         case .tokenRefused(let message, let retryAfter):
             self.init(
                 code: .temporarilyUnavailable,
-                message: Self.sentence(message),
+                message: Self.clause(message),
                 session: session,
                 retryAfter: retryAfter
             )
         case .temporarilyUnavailable(let message, let retryAfter):
             self.init(
                 code: .temporarilyUnavailable,
-                message: Self.sentence(message),
+                message: Self.clause(message),
                 session: session,
                 retryAfter: retryAfter
             )
         case .misconfigured(let message, let remedy):
             self.init(
                 code: .misconfigured,
-                message: Self.sentence(message),
+                message: Self.clause(message),
                 session: session,
                 remedy: remedy
             )
         case .notRefreshable(let message, let remedy):
             self.init(
                 code: .badRequest,
-                message: Self.sentence(message),
+                message: Self.clause(message),
                 session: session,
-                remedy: remedy ?? "tokenctl login \(session)"
+                remedy: remedy ?? .run("tokenctl login \(session)")
             )
         case .validityUnattainable(let lifetime):
             self.init(
                 code: .badRequest,
-                message: "The issuer's tokens live \(lifetime.wholeSeconds) s in all, less than asked for.",
+                message:
+                    "cannot satisfy min_valid: the issuer's tokens last only "
+                    + DurationPhrase.short(lifetime.wholeSeconds),
                 session: session
             )
         case .noIDToken:
-            self.init(code: .misconfigured, message: "The issuer gave no ID token.", session: session)
+            self.init(code: .misconfigured, message: "the issuer returned no ID token", session: session)
         case .idTokenNotRenewed(let remedy):
             self.init(
                 code: .loginRequired,
-                message:
-                    "The ID token ends too soon, and the issuer gave no other one with the last refresh.",
+                message: "ID token expires too soon and the last refresh returned no new one",
                 session: session,
-                remedy: remedy ?? "tokenctl login \(session)"
+                remedy: remedy ?? .run("tokenctl login \(session)")
             )
         }
     }
@@ -67,41 +69,40 @@ extension RequestFailure {
         self.init(failure, of: session)
         guard case .noIDToken = failure, let settings else { return }
         switch settings.kind {
-        case "json", "aws_sso": message = "Sessions of kind \(settings.kind) have no ID token."
+        case "json", "aws_sso": message = "sessions of kind \(settings.kind) have no ID token"
         case "cognito": break
         case _ where settings.scopes.contains("openid"):
-            message = "The issuer gave no ID token that could be taken over, although openid is asked for."
-            remedy = "tokenctl status \(session) says what was wrong with one that came"
-        default: remedy = "add openid to the session's scopes, then tokenctl login \(session)"
+            message = "the issuer's ID token was rejected"
+            remedy = .run("tokenctl status \(session)")
+        default:
+            remedy = .set("openid in scopes of [session.\(session)], then run tokenctl login \(session)")
         }
     }
 
     /// Creates the failure of a login, as the user receives it.
     init(_ failure: RefreshFailure, of session: SessionName) {
         var remedy = failure.remedy
+        let login = "tokenctl login \(session)"
         let code: FailureCode
         switch failure.kind.consequences.loginRemedy {
         case .tryLater: code = .temporarilyUnavailable
         case .correctSettings:
             code = .misconfigured
             if failure.kind.consequences.blamesClient {
-                let correction = remedy ?? "fix the configuration"
                 // In addition to the change, the login that just failed is needed.
-                remedy =
-                    remedy == nil || failure.needsLogin
-                    ? "\(correction), then tokenctl login \(session)" : remedy
+                let correction = Remedy.set("[session.\(session)] as its server requires, then run \(login)")
+                remedy = failure.needsLogin ? remedy?.followed(by: login) ?? correction : remedy ?? correction
             }
         // The user, or the server on the user's behalf, has declined.
         case .logInAgain where failure.kind == .interactionRequired && failure.code == "access_denied":
             code = .denied
         case .logInAgain:
             code = .loginRequired
-            let again = "tokenctl login \(session)"
-            remedy = remedy.map { "\($0), then \(again)" } ?? again
+            remedy = remedy?.followed(by: login) ?? .run(login)
         }
         self.init(
             code: code,
-            message: Self.sentence(failure.message),
+            message: Self.clause(failure.message),
             session: session,
             remedy: remedy,
             retryAfter: failure.retryAfter
@@ -114,31 +115,36 @@ extension RequestFailure {
         case .wrongKey:
             self.init(
                 code: .denied,
-                message: "That does not open the store.",
-                remedy: "forgotten: see unlock in tokenctl(1)"
+                message: "wrong passphrase or key",
+                remedy: .see("unlock in tokenctl(1)")
             )
         case .passphraseNeeded:
-            self.init(code: .locked, message: "A passphrase is needed.", remedy: "tokenctl unlock")
+            self.init(code: .locked, message: "passphrase required", remedy: .run("tokenctl unlock"))
         case .busy(let retryAfter):
             self.init(
                 code: .temporarilyUnavailable,
-                message: "Too many guesses wait for their turn.",
+                message: "too many unlock attempts pending",
                 retryAfter: retryAfter
             )
-        case .notPossible(let message): self.init(code: .badRequest, message: Self.sentence(message))
-        case .failed(let message): self.init(code: .internal, message: Self.sentence(message))
+        case .notPossible(let message, let remedy):
+            self.init(code: .badRequest, message: Self.clause(message), remedy: remedy)
+        case .failed(let message, let remedy):
+            self.init(code: .internal, message: Self.clause(message), remedy: remedy)
         }
     }
 
-    /// Returns `text` with a capital and a full stop.
-    ///
-    /// A first word that is an address or identifier is unchanged.
-    static func sentence(_ text: String) -> String {
-        guard let first = text.utf8.first, let last = text.utf8.last else { return "No reason was given." }
-        let end = ".!?".utf8.contains(last) ? "" : "."
-        let word = text.utf8.prefix { $0 != UInt8(ascii: " ") }
-        let isWord = !word.contains { ":/._=0123456789".utf8.contains($0) }
-        guard isWord, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first) else { return text + end }
-        return String(decoding: [first & ~0x20] + text.utf8.dropFirst(), as: UTF8.self) + end
+    /// Returns `text` without its full stop.
+    static func clause(_ text: String) -> String {
+        guard let last = text.utf8.last else { return "no reason was given" }
+        return last == UInt8(ascii: ".") ? String(Substring(text.utf8.dropLast())) : text
+    }
+}
+
+extension Remedy {
+    /// Returns this step with `command` as the second one, unless it ends with that already.
+    fileprivate func followed(by command: String) -> Remedy {
+        guard !text.bytewise.hasSuffix(command.bytewise) else { return self }
+        let endsWithCommand = kind == .run || text.bytewise.contains(", then run ")
+        return Remedy(kind, endsWithCommand ? "\(text) && \(command)" : "\(text), then run \(command)")
     }
 }

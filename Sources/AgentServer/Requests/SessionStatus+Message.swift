@@ -73,7 +73,7 @@ extension SessionStatus {
         else { return nil }
         return GrantWarning(
             .accountUnknown,
-            "the server sent no ID token with the login, so the account is unknown and nothing about it was verified"
+            "the server returned no ID token at the login, so the account is unknown and not verified"
         )
     }
 

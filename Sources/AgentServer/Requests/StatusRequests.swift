@@ -93,7 +93,7 @@ struct StatusRequests {
             let generations = visible.map(\.session.name).compactMap { name in
                 agent.fleet[name]?.member.memory.record.map { (name.description, $0.generation) }
             }
-            let isOpen = agent.fleet.sharing != nil && agent.fleet.trouble == nil
+            let isOpen = agent.fleet.sharing != nil && agent.fleet.storeError == nil
             metrics.addFleet(isStoreOpen: isOpen, generations)
         }
         return .text(metrics.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
@@ -130,7 +130,7 @@ extension Session {
                 name: "program",
                 verdict: .warning,
                 detail: "\(name): \(failure.message)",
-                remedy: failure.remedy ?? "tokenctl refresh \(name)",
+                remedy: failure.remedy ?? .run("tokenctl refresh \(name)"),
                 sessions: [name]
             )
         }
@@ -145,8 +145,10 @@ extension SessionEntry {
         return DiagnosticCheck(
             name: "store",
             verdict: .problem,
-            detail: "\(session.name) is not refreshed: \(failure.message)",
-            remedy: "correct the disk or the permissions, then: tokenctl refresh \(session.name)",
+            detail: "\(session.name): not refreshed: \(failure.message)",
+            remedy: .retry(
+                "after fixing the disk or its permissions, then run tokenctl refresh \(session.name)"
+            ),
             sessions: [session.name]
         )
     }
@@ -172,8 +174,8 @@ extension SocketOpenFailure {
         DiagnosticCheck(
             name: "socket",
             verdict: .problem,
-            detail: "\(path) cannot be opened: \(reason)",
-            remedy: "correct the path of the [[socket]], or the directory; a new directory needs a restart"
+            detail: "cannot open \(path): \(reason)",
+            remedy: .set("path of the [[socket]], then run tokenctl reload")
         )
     }
 }
@@ -185,18 +187,21 @@ extension RestrictedSocket {
         return DiagnosticCheck(
             name: "socket",
             verdict: .problem,
-            detail: "\(path): nobody else can pass the directory \(closed)",
-            remedy: "chmod go+x \(closed)"
+            detail: "\(path): other users cannot enter the directory \(closed)",
+            remedy: .run("chmod go+x \(closed)")
         )
     }
 }
 
 extension TokenFileError {
-    fileprivate var remedy: String {
-        let correction = "correct path or format of the [[file]], or the directory"
-        return needsRestart
-            ? "\(correction), then restart the agent"
-            : "make room, or \(correction); it is tried again by itself"
+    fileprivate var remedy: Remedy {
+        switch self {
+        case .noDirectory:
+            .set("path of the [[file]] to an existing directory, then run tokenctl shutdown && tokenagent")
+        case .outOfReach: .run("tokenctl shutdown && tokenagent")
+        case .failed(_, let remedy):
+            remedy ?? .set("path or format of the [[file]], then run tokenctl reload")
+        }
     }
 }
 

@@ -64,7 +64,7 @@ final class ConnectionRegister {
 
     /// The number of connections that are a burst: the memory freed after it is worth returning to the
     /// system.
-    private static let crowd = 256
+    private static let burstThreshold = 256
 
     private let limits: Limits
     private let now: () -> ContinuousClock.Instant
@@ -95,7 +95,7 @@ final class ConnectionRegister {
         let id = ObjectIdentifier(connection)
         uses += 1
         if entries.isEmpty { onFirst() }
-        if entries.count >= Self.crowd { burstChanges += 1 }
+        if entries.count >= Self.burstThreshold { burstChanges += 1 }
         let entry = Entry(connection, admittedAt: now(), lastUse: uses)
         entries[id] = entry
         connection.registration = entry
@@ -107,7 +107,7 @@ final class ConnectionRegister {
         let id = ObjectIdentifier(connection)
         connection.registration = nil
         guard entries.removeValue(forKey: id) != nil else { return }
-        if entries.count + 1 >= Self.crowd { burstChanges += 1 }
+        if entries.count + 1 >= Self.burstThreshold { burstChanges += 1 }
         let process = connection.caller.peer.processID
         byProcess[process]?.remove(id)
         if byProcess[process]?.isEmpty == true { byProcess[process] = nil }

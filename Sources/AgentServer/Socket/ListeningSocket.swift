@@ -199,7 +199,7 @@ package struct ListeningSocket: Sendable {
     /// Before that nobody can connect, whatever its mode.
     private static func letIn(_ path: String, _ descriptor: CInt, _ group: gid_t?) throws(ListenFailure) {
         if let group, unsafe lchown(path, .max, group) != 0 {
-            throw .latest("give its group to", path)
+            throw .latest("set the group of", path)
         }
         guard listen(descriptor, backlog) == 0 else { throw .latest("listen at", path) }
     }

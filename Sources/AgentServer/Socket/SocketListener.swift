@@ -35,7 +35,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     private static let maximumAccepted = 16
     /// The pause once descriptors have run out: half of the second within which the agent must accept again
     /// when there are some.
-    private static let pause = TimeAmount.milliseconds(500)
+    private static let delay = TimeAmount.milliseconds(500)
     /// The maximum number of peers that are kept waiting because they may not have the bare token.
     private static let maximumWithheld = 8
     /// The number of housekeeping rounds after which such a peer is disconnected: at least two minutes.
@@ -109,7 +109,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         for _ in 0..<Self.maximumAccepted {
             let descriptor = hardening_accept(socket.descriptor)
             if descriptor >= 0 {
-                welcome(descriptor)
+                accept(descriptor)
             } else if errno != ECONNABORTED, errno != EINTR {
                 if errno != EAGAIN { acceptFailed(errno) }
                 return
@@ -125,11 +125,11 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     private func acceptFailed(_ code: CInt) {
         guard [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) else {
             let reason = unsafe String(cString: strerror(code))
-            logger.error("a socket accepts nobody any more", metadata: ["reason": "\(reason)"])
+            logger.error("socket stopped accepting connections", metadata: ["reason": "\(reason)"])
             return stopListening()
         }
         listen(for: [])
-        services.loop.scheduleTask(in: Self.pause) { [weak self] in self?.listen(for: .readable) }
+        services.loop.scheduleTask(in: Self.delay) { [weak self] in self?.listen(for: .readable) }
     }
 
     private func listen(for readiness: Readiness) {
@@ -161,7 +161,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         // Peers at a socket that was opened meanwhile have a preparation of their own.
         guard socket.identity == identity else { return listen(for: .readable) }
         let metadata: Logger.Metadata = ["socket": "\(path)", "reason": "\(failure.message)"]
-        logger.warning("there is no token for those who wait", metadata: metadata)
+        logger.warning("no token for waiting peers", metadata: metadata)
         // Closing the socket resets the waiting peers.
         stopAccepting()
         do throws(SocketLoss) {
@@ -172,13 +172,13 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     }
 
     /// Accepts a peer if its user is permitted, before any of its bytes are read.
-    private func welcome(_ descriptor: CInt) {
+    private func accept(_ descriptor: CInt) {
         let found = PeerCredentials(descriptor: descriptor)
         guard let peer = found, access.admits(peer.userID) else {
             let user = found.map { "\($0.userID)" } ?? "unknown"
             var metadata: Logger.Metadata = ["uid": "\(user)"]
             if let restrictedPath { metadata["socket"] = "\(restrictedPath)" }
-            logger.warning("refused a peer of another user", metadata: metadata)
+            logger.warning("connection refused: another user", metadata: metadata)
             if unaskedSession == nil { close(descriptor) } else { delayClose(descriptor) }
             return
         }
@@ -187,14 +187,14 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         let caller = Caller(peer, socketPath: restrictedPath, acceptedAt: acceptedAt)
         let connection = Connection(caller, services, socket: peerSocket)
         guard services.register.admit(connection) else {
-            logger.warning("refused a connection: all are in use")
+            logger.warning("connection refused: too many connections")
             if unaskedSession != nil {
                 withExtendedLifetime(connection) { delayClose(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) }
             }
             return
         }
         if watchesSenders { connection.watchSender() }
-        services.agent.welcome(connection)
+        services.agent.connectionOpened(connection)
         do {
             if let unaskedSession {
                 try connection.begin(answering: .bareToken(of: unaskedSession))
@@ -202,7 +202,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
                 try connection.begin()
             }
         } catch {
-            logger.warning("refused a connection", metadata: ["reason": "\(error)"])
+            logger.warning("connection refused", metadata: ["reason": "\(error)"])
             connection.close()
         }
     }
@@ -240,7 +240,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     private func rebind(_ lost: ListeningSocket, _ path: String) -> Bool {
         do throws(SocketLoss) {
             try open(in: lost, path)
-            logger.warning("the socket's file was gone and has been made again")
+            logger.warning("socket recreated")
             return true
         } catch {
             guard let reserve, reserve.path != path, !error.isTaken else { return lose(path, error) }
@@ -250,7 +250,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
                 return lose(path, error)
             }
             let metadata: Logger.Metadata = ["from": "\(path)", "to": "\(reserve.path)"]
-            logger.warning("the socket has moved", metadata: metadata)
+            logger.warning("socket moved", metadata: metadata)
             reserve.onMove(reserve.path)
             return true
         }
@@ -260,7 +260,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     ///
     /// - Returns: `false`, as the agent cannot be reached.
     private func lose(_ path: String, _ loss: SocketLoss) -> Bool {
-        logger.error("the socket is lost", metadata: ["socket": "\(path)", "reason": "\(loss.reason)"])
+        logger.error("socket lost", metadata: ["socket": "\(path)", "reason": "\(loss.reason)"])
         return false
     }
 

@@ -27,7 +27,7 @@ final class SocketListeners: @unchecked Sendable {
     /// Whether any connection is open.
     var areInUse: Bool { services.register.count > 0 }
 
-    /// The number of connections that arrived during a burst of them or left one.
+    /// The number of times a connection was opened or closed while many were open, since the start.
     var burstChanges: Int { services.register.burstChanges }
 
     /// The closure that is called when a first connection arrives.
@@ -106,7 +106,7 @@ final class SocketListeners: @unchecked Sendable {
         } catch {
             guard failed.updateValue("\(error)", forKey: socket.path) == nil else { return }
             logger.error(
-                "a socket cannot be opened; one in a new directory needs a restart of the agent",
+                "cannot open a socket; a new directory requires a restart of the agent",
                 metadata: ["socket": "\(socket.path)", "reason": "\(error)"]
             )
         }

@@ -11,20 +11,24 @@ struct HiddenSources: Equatable, Sendable {
     let names: Set<SessionName>
 
     /// The message that replaces one about a hidden source.
-    static let message = "another session, which its tokens are made from, gives none"
+    static let message = "its source session has no token"
 
     /// Returns `text`, or ``message`` if it names a hidden source.
     func message(_ text: String) -> String {
-        names.contains { text.names($0, after: "session ") } ? Self.message : text
+        names.contains { text.names($0, after: "session ") || text.names($0, after: "session \"") }
+            ? Self.message : text
     }
 
     /// Returns `remedy`, or `nil` if it is about a hidden source.
     ///
     /// `text` is the message that it belongs to.
-    func remedy(_ remedy: String?, for text: String?) -> String? {
+    func remedy(_ remedy: Remedy?, for text: String?) -> Remedy? {
         guard let remedy, !names.isEmpty else { return remedy }
         let isAboutSource = text.map { message($0) == Self.message } ?? false
-        return isAboutSource || names.contains { remedy.names($0, after: " ") } ? nil : remedy
+        let namesSource = names.contains { name in
+            remedy.text.names(name, after: " ") || remedy.text.names(name, after: "[session.")
+        }
+        return isAboutSource || namesSource ? nil : remedy
     }
 }
 
@@ -40,7 +44,7 @@ extension LiveConfiguration {
         let hidden = hiddenSources(of: name, from: connection)
         guard !hidden.names.isEmpty else { return failure }
         var told = failure
-        told.message = RequestFailure.sentence(hidden.message(failure.message))
+        told.message = RequestFailure.clause(hidden.message(failure.message))
         told.remedy = hidden.remedy(failure.remedy, for: failure.message)
         return told
     }

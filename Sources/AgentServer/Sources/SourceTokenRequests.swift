@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import Text
 import TokenCore
 
 /// The requests for source tokens, from which other sessions' tokens are made (RFC 8693).
@@ -93,7 +94,7 @@ final class SourceTokenRequests {
                 at: moment
             )
         }
-        agent.refreshes.demand(source.session, in: agent)
+        agent.refreshes.tokenRequest(source.session, in: agent)
     }
 
     /// Returns the current tokens of the sources of `name`.
@@ -120,7 +121,7 @@ final class SourceTokenRequests {
         guard let session = agent.sessions[source.session]?.session else { throw .absent(source.session) }
         let token = session.token(for: TokenRequirements(of: source, deadline: agent.now), at: agent.now)
         guard let secret = source.usesIDToken ? token?.idToken?.secret : token?.secret else {
-            let message = "the session \(source.session) has no token at this moment"
+            let message = "source session \(source.session) has no token now"
             throw RefreshFailure(kind: .sourceUnavailable, message: message)
         }
         return secret
@@ -130,7 +131,7 @@ final class SourceTokenRequests {
     func answer(_ waiter: WaiterID, _ reply: Reply, in agent: isolated SessionAgent) {
         guard let renewal = waiting[waiter] else { return }
         switch reply {
-        case .token: agent.work.later { [self] in goOn(waiter, in: agent) }
+        case .token: agent.work.later { [self] in proceed(waiter, in: agent) }
         case .failure(let failure):
             let failure = RefreshFailure(failure, of: renewal.source.session)
             agent.work.later { [self] in fail(waiter, failure, in: agent) }
@@ -140,7 +141,7 @@ final class SourceTokenRequests {
     /// Continues the refresh.
     ///
     /// The source's token is checked again when the request is sent.
-    private func goOn(_ waiter: WaiterID, in agent: isolated SessionAgent) {
+    private func proceed(_ waiter: WaiterID, in agent: isolated SessionAgent) {
         guard let renewal = waiting.removeValue(forKey: waiter), let kept = current(renewal, in: agent) else {
             return
         }
@@ -310,39 +311,41 @@ extension TokenRequirements {
 extension RefreshFailure {
     /// Creates the failure of a derived session from that of its `source`.
     fileprivate init(_ failure: ServingFailure, of source: SessionName) {
-        let whose = "the session \(source), which its tokens are made from"
+        let whose = "source session \(source)"
         switch failure {
         case .loginRequired(_, let message, let remedy):
             self.init(
                 kind: .sourceEnded,
-                message: "\(whose), has no login: \(message)",
-                remedy: remedy ?? "tokenctl login \(source)"
+                message: "\(whose): \(message)",
+                remedy: remedy ?? .run("tokenctl login \(source)")
             )
-        case .temporarilyUnavailable(let message, let pause):
-            self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", minimumDelay: pause)
-        case .tokenRefused(let message, let pause):
-            self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", minimumDelay: pause)
+        case .temporarilyUnavailable(let message, let delay):
+            self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", minimumDelay: delay)
+        case .tokenRefused(let message, let delay):
+            self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", minimumDelay: delay)
         case .misconfigured(let message, let remedy):
             self.init(kind: .misconfigured, message: "\(whose): \(message)", remedy: remedy)
         case .notRefreshable(let message, let remedy):
             self.init(
                 kind: .sourceEnded,
                 message: "\(whose): \(message)",
-                remedy: remedy ?? "tokenctl login \(source)"
+                remedy: remedy ?? .run("tokenctl login \(source)")
             )
         case .validityUnattainable:
-            self.init(kind: .misconfigured, message: "\(whose): its tokens end as soon as they come")
+            self.init(kind: .misconfigured, message: "\(whose): its tokens expire at once")
         case .noIDToken:
             self.init(
                 kind: .misconfigured,
-                message: "\(whose), has no ID token",
-                remedy: "add openid to the scopes of \(source) and log in to it, or use its access token"
+                message: "\(whose) has no ID token",
+                remedy: .set(
+                    "openid in scopes of its source [session.\(source)], then run tokenctl login \(source)"
+                )
             )
         case .idTokenNotRenewed(let remedy):
             self.init(
                 kind: .sourceEnded,
-                message: "\(whose), has an ID token that has ended, and a refresh brought no other one",
-                remedy: remedy ?? "tokenctl login \(source)"
+                message: "\(whose): its ID token expired and the last refresh returned no new one",
+                remedy: remedy ?? .run("tokenctl login \(source)")
             )
         }
     }
@@ -350,12 +353,12 @@ extension RefreshFailure {
     fileprivate init(endOf source: Session) {
         self.init(
             kind: .sourceEnded,
-            message: "the session \(source.name), which its tokens are made from, has no login",
-            remedy: source.status.remedy ?? "tokenctl login \(source.name)"
+            message: "source session \(source.name) is not logged in",
+            remedy: source.status.remedy ?? .run("tokenctl login \(source.name)")
         )
     }
 
     fileprivate static func absent(_ source: SessionName) -> RefreshFailure {
-        RefreshFailure(kind: .sourceUnavailable, message: "there is no session \(source) at this moment")
+        RefreshFailure(kind: .sourceUnavailable, message: "source session \(source) not found")
     }
 }

@@ -138,7 +138,7 @@ extension RequestFailure {
     init(_ blank: FleetUnknownReason, of session: SessionName) {
         self.init(
             code: blank.isMistake ? .misconfigured : .temporarilyUnavailable,
-            message: Self.sentence(blank.sentence),
+            message: Self.clause(blank.sentence),
             session: session,
             remedy: blank.remedy,
             retryAfter: blank.retryAfter

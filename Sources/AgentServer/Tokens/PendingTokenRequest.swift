@@ -55,7 +55,8 @@ extension PendingTokenRequest {
         on connection: Connection
     ) throws(RequestFailure) {
         guard query.proof == nil || format == .json else {
-            throw RequestFailure(code: .badRequest, message: "A proof comes as JSON only.", session: session)
+            let message = "a DPoP proof requires a response as JSON"
+            throw RequestFailure(code: .badRequest, message: message, session: session)
         }
         self.init(
             connection: connection,

@@ -12,14 +12,14 @@ struct ProofParameters {
     /// Returns the requested proof, or `nil` if none is requested.
     ///
     /// - Throws: ``RequestFailure`` if the parameters cannot be combined.
-    func demand(forIDToken: Bool) throws(RequestFailure) -> ProofRequest? {
+    func tokenRequest(forIDToken: Bool) throws(RequestFailure) -> ProofRequest? {
         guard let target else {
             guard method == nil, nonce == nil else {
-                throw .unusable("dpop_method and dpop_nonce go with dpop_url.")
+                throw .unusable("dpop_method and dpop_nonce require dpop_url")
             }
             return nil
         }
-        guard !forIDToken else { throw .unusable("A proof goes with an access token, not with an ID token.") }
+        guard !forIDToken else { throw .unusable("a DPoP proof requires an access token, not an ID token") }
         return ProofRequest(method: method ?? "GET", target: target, nonce: nonce)
     }
 
@@ -34,10 +34,10 @@ struct ProofParameters {
         guard bytes.count <= 2_048, bytes.allSatisfy(\.isVisibleASCII),
             ["https", "http"].contains(Substring(scheme).bytewise.lowercased), rest.starts(with: "://".utf8),
             !authority.isEmpty
-        else { throw .unusable("dpop_url is an absolute http or https URL of up to 2048 characters.") }
+        else { throw .unusable("dpop_url must be an absolute http or https URL of up to 2048 characters") }
         // A client sends the user name in a header field, so the server does not see it in the URL.
         guard !authority.contains(UInt8(ascii: "@")) else {
-            throw .unusable("dpop_url must not contain a user name or password.")
+            throw .unusable("dpop_url must not contain a user name or password")
         }
         return String(Substring(bytes.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }))
     }
@@ -47,14 +47,14 @@ struct ProofParameters {
     /// Methods are case-sensitive.
     static func method(_ text: String) throws(RequestFailure) -> String {
         guard (1...32).contains(text.utf8.count), text.utf8.allSatisfy(\.isTokenByte) else {
-            throw .unusable("dpop_method is an HTTP method.")
+            throw .unusable("dpop_method must be an HTTP method")
         }
         return text
     }
 
     static func nonce(_ text: String) throws(RequestFailure) -> String {
         guard ProofRequest.isNonce(text) else {
-            throw .unusable("dpop_nonce holds characters that no nonce can have, or too many.")
+            throw .unusable("dpop_nonce has invalid characters or is too long")
         }
         return text
     }

@@ -11,7 +11,7 @@ import TokenCore
 final class RefusalReports {
     private let memory: SealedMemory
     private let tokens: TokenRequests
-    private let turns: SocketRequestLimiter
+    private let turns: RequesterLimiter
     private let confirmations: Confirmations
     /// The rejections without a reason, which have no effect on their own.
     private var bare: [SessionName: UnexplainedRejections] = [:]
@@ -19,7 +19,7 @@ final class RefusalReports {
     init(
         memory: SealedMemory,
         tokens: TokenRequests,
-        turns: SocketRequestLimiter,
+        turns: RequesterLimiter,
         confirmations: Confirmations
     ) {
         self.memory = memory
@@ -82,10 +82,10 @@ final class RefusalReports {
         }
         let verdict = refusal.verdict(for: kept.settings)
         guard verdict != .unrelated else { return tokens.answerNone(to: call) }
-        if case .stepUp(let wish) = verdict,
+        if case .stepUp(let stepUp) = verdict,
             RejectedToken(token, variant, of: kept.session, in: memory).isHeld
         {
-            return answer(wish, to: call, in: agent)
+            return answer(stepUp, to: call, in: agent)
         }
         // The user is not prompted for a rejection without an effect.
         try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in
@@ -95,19 +95,19 @@ final class RefusalReports {
 
     /// Responds with what a login must request, if there is a login that can.
     private func answer(
-        _ wish: StepUpChallenge,
+        _ stepUp: StepUpChallenge,
         to call: PendingTokenRequest,
         in agent: isolated SessionAgent
     ) {
         let configuration = agent.configuration.current
         let login = configuration.origin(of: call.session)
         guard configuration.sessions[login]?.loginAsksForMore == true else {
-            return tokens.answerNone("no login can ask the server for more", to: call)
+            return tokens.answerNone("no login can request more", to: call)
         }
         guard agent.configuration.isShown(login, to: call.connection) else {
-            return tokens.answerNone("only a login to another session can ask the server for more", to: call)
+            return tokens.answerNone("only a login to another session can request more", to: call)
         }
-        tokens.answerStepUp(wish, by: login, to: call)
+        tokens.answerStepUp(stepUp, by: login, to: call)
     }
 
     private func follow(
@@ -128,19 +128,19 @@ final class RefusalReports {
         }
         if verdict == .sessionOver {
             let message =
-                "the resource server says that the session is over: \(refusal.code(for: kept.settings) ?? "no code")"
+                "session ended by the resource server: \(refusal.code(for: kept.settings) ?? "no code")"
             return endSession(message, call, in: agent)
         }
         if verdict == .tokenRefused(isStated: false), !kept.session.canRefresh,
             !isRepeated(refusal, token, kept.settings, call, at: agent.now)
         {
             return tokens.answerNone(
-                "a refusal without a reason does not end a login that cannot be refreshed",
+                "a rejection without a reason does not end a login that cannot be refreshed",
                 to: call
             )
         }
         if kept.settings.endsWithSecondRefusal, kept.session.isFreshReplacement(token.secret, at: agent.now) {
-            return endSession("the resource server refused a fresh token too", call, in: agent)
+            return endSession("the resource server rejected the refreshed token too", call, in: agent)
         }
         tokens.refuse(token, call, in: agent)
     }

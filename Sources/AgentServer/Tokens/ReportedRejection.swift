@@ -43,7 +43,7 @@ struct ReportedRejection: Equatable {
         if let known = said.first(where: { ends.contains($0) || refreshes.contains($0) }) {
             return ends.contains(known) ? .sessionOver : .tokenRefused(isStated: true)
         }
-        if let wish = StepUpChallenge(status: status, challenge) { return .stepUp(wish) }
+        if let stepUp = StepUpChallenge(status: status, challenge) { return .stepUp(stepUp) }
         guard status == 401 else { return .unrelated }
         let reason = challengeError?.bytewise
         guard !ReportedRejection.otherReasons.contains(where: { $0 == reason }) else { return .unrelated }

@@ -20,19 +20,19 @@ struct RoleQuery: Equatable {
         let role = try Self.value(of: "role", in: parameters)
         var wanted = try TokenQuery(parameters.filter { !["account", "role"].contains($0.name) })
         guard wanted == TokenQuery(minimumValidity: wanted.minimumValidity, timeout: wanted.timeout) else {
-            let message = "The parameters are min_valid, timeout, account and role."
+            let message = "unknown parameter (parameters: min_valid, timeout, account, role)"
             throw RequestFailure(code: .badRequest, message: message, session: name)
         }
         switch roles {
         case .none: break
         case .own where account == nil && role == nil: break
         case .own:
-            let message = "The role of the session is that of the configuration."
+            let message = "account and role are set in the configuration"
             throw RequestFailure(
                 code: .badRequest,
                 message: message,
                 session: name,
-                remedy: "tokenctl aws \(name)"
+                remedy: .run("tokenctl aws \(name)")
             )
         case .variants: wanted.variant = try Self.role(account, role, of: name).variant
         }
@@ -55,11 +55,11 @@ struct RoleQuery: Equatable {
     ) throws(RequestFailure) -> AssignedRole {
         guard let account, let role else { throw .unnamedRole(of: name) }
         guard AssignedRole.isAccount(account) else {
-            let message = "An account is twelve digits."
+            let message = "account must be 12 digits"
             throw RequestFailure(code: .badRequest, message: message, session: name)
         }
         guard let role = AssignedRole(account: account, name: role) else {
-            let message = "The name of a role is 1 to 64 letters, digits or characters of _+=,.@-."
+            let message = "role must be 1 to 64 letters, digits or characters of _+=,.@-"
             throw RequestFailure(code: .badRequest, message: message, session: name)
         }
         return role
@@ -69,20 +69,20 @@ struct RoleQuery: Equatable {
 extension RequestFailure {
     static let queryNotEncoded = RequestFailure(
         code: .badRequest,
-        message: "The query is not properly encoded."
+        message: "invalid query encoding"
     )
     static let repeatedParameter = RequestFailure(
         code: .badRequest,
-        message: "A parameter is given twice."
+        message: "duplicate parameter"
     )
 
     /// Returns the failure of a request that must name one of several roles.
     static func unnamedRole(of name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .badRequest,
-            message: "The session has the roles of a person: account and role say which.",
+            message: "account and role are required: the session has several roles",
             session: name,
-            remedy: "tokenctl aws \(name) --account ID --role NAME"
+            remedy: .run("tokenctl aws \(name) --account ID --role NAME")
         )
     }
 }

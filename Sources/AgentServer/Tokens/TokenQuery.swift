@@ -56,24 +56,24 @@ struct TokenQuery: Equatable {
             case "dpop_method": proof.method = try ProofParameters.method(value)
             case "dpop_nonce": proof.nonce = try ProofParameters.nonce(value)
             default:
-                throw RequestFailure(code: .badRequest, message: "There is no such query parameter.")
+                throw RequestFailure(code: .badRequest, message: "unknown query parameter")
             }
         }
         variant = TokenVariant(scopes: scopes, audience: audience)
-        self.proof = try proof.demand(forIDToken: wantsIDToken)
+        self.proof = try proof.tokenRequest(forIDToken: wantsIDToken)
     }
 
     private static func isYes(_ text: String, of name: String) throws(RequestFailure) -> Bool {
         switch text {
         case "true": return true
         case "false": return false
-        default: throw RequestFailure(code: .badRequest, message: "\(name) is true or false.")
+        default: throw RequestFailure(code: .badRequest, message: "\(name) must be true or false")
         }
     }
 
     private static func seconds(_ text: String, of name: String) throws(RequestFailure) -> Duration {
         guard let seconds = Int64(text), (0...maximumSeconds).contains(seconds) else {
-            let message = "\(name) is a whole number of seconds, 0 to \(maximumSeconds)."
+            let message = "\(name) must be a whole number of seconds from 0 to \(maximumSeconds)"
             throw RequestFailure(code: .badRequest, message: message)
         }
         return .seconds(seconds)
@@ -84,7 +84,8 @@ struct TokenQuery: Equatable {
     /// - Throws: ``RequestFailure`` if a scope is invalid or all are too long.
     static func scopes(_ text: String) throws(RequestFailure) -> [String] {
         guard text.utf8.count <= maximumScopeLength else {
-            throw RequestFailure(code: .badRequest, message: "scope has more than \(maximumScopeLength) bytes.")
+            let message = "scope is longer than \(maximumScopeLength) bytes"
+            throw RequestFailure(code: .badRequest, message: message)
         }
         let scopes = text.bytewise.split(on: " ").map(String.init)
         let isValid = scopes.allSatisfy { scope in
@@ -93,7 +94,7 @@ struct TokenQuery: Equatable {
         guard isValid else {
             throw RequestFailure(
                 code: .badRequest,
-                message: "A scope holds characters that scopes cannot have."
+                message: "scope has invalid characters"
             )
         }
         return scopes
@@ -101,7 +102,7 @@ struct TokenQuery: Equatable {
 
     static func audience(_ text: String) throws(RequestFailure) -> String? {
         guard text.utf8.allSatisfy(\.isVisibleASCII) else {
-            throw RequestFailure(code: .badRequest, message: "The audience is not printable ASCII.")
+            throw RequestFailure(code: .badRequest, message: "audience must be printable ASCII")
         }
         return text.isEmpty ? nil : text
     }
@@ -110,7 +111,7 @@ struct TokenQuery: Equatable {
         switch text.bytewise {
         case "id": return true
         case "access": return false
-        default: throw RequestFailure(code: .badRequest, message: "kind is access or id.")
+        default: throw RequestFailure(code: .badRequest, message: "kind must be access or id")
         }
     }
 }

@@ -56,7 +56,7 @@ final class TokenReadinessWaiters {
     var count: Int { waiting.count }
 
     /// Sends the requests of all waiters to their sessions, as the agent is serving again.
-    func goOn(in agent: isolated SessionAgent) {
+    func proceed(in agent: isolated SessionAgent) {
         for waiter in waiting.keys.sorted(by: { $0.rawValue < $1.rawValue }) { ask(for: waiter, in: agent) }
     }
 
@@ -72,7 +72,7 @@ final class TokenReadinessWaiters {
                 at: moment
             )
         }
-        agent.refreshes.demand(name, in: agent)
+        agent.refreshes.tokenRequest(name, in: agent)
     }
 
     /// Handles the reply of a session to a waiter.
@@ -82,9 +82,9 @@ final class TokenReadinessWaiters {
         guard let session = waiting[waiter]?.session else { return false }
         switch reply {
         case .token: finish(waiter, nil)
-        case .failure(.temporarilyUnavailable(_, let pause?)) where lasts(waiter, for: pause):
+        case .failure(.temporarilyUnavailable(_, let delay?)) where lasts(waiter, for: delay):
             waiting[waiter]?.isAsked = false
-            agent.eventLoop.scheduleTask(in: .nanoseconds(pause.saturatedNanoseconds)) { [weak agent] in
+            agent.eventLoop.scheduleTask(in: .nanoseconds(delay.saturatedNanoseconds)) { [weak agent] in
                 agent?.assumeIsolated { $0.requests.tokens.preparations.askUnlessLocked(for: waiter, in: $0) }
             }
         case .failure(let failure): finish(waiter, RequestFailure(failure, of: session))
@@ -92,9 +92,9 @@ final class TokenReadinessWaiters {
         return true
     }
 
-    private func lasts(_ waiter: WaiterID, for pause: Duration) -> Bool {
+    private func lasts(_ waiter: WaiterID, for delay: Duration) -> Bool {
         guard let end = waiting[waiter]?.end else { return false }
-        return NIODeadline.now() + .nanoseconds(pause.saturatedNanoseconds) < end
+        return NIODeadline.now() + .nanoseconds(delay.saturatedNanoseconds) < end
     }
 
     /// Tells all waiters, or only those for one session, that there will be no token.
@@ -119,7 +119,7 @@ final class TokenReadinessWaiters {
     private func giveUp(_ waiter: WaiterID, in agent: isolated SessionAgent) {
         let failure = RequestFailure(
             code: .temporarilyUnavailable,
-            message: "There was no token within \(Self.timeout.wholeSeconds) s."
+            message: "no token within \(Self.timeout.wholeSeconds) s"
         )
         withdraw(waiter, in: agent)
         finish(waiter, agent.isServing ? failure : agent.stopping)

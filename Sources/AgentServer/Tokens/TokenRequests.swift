@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import SealedStore
+import Text
 import TokenCore
 
 /// The token requests: which of them wait, and how each is answered.
@@ -14,7 +15,7 @@ final class TokenRequests {
     private let memory: SealedMemory
     private let authorization: any AuthorizationServing
     private let examiner: PeerInspector
-    private let turns: SocketRequestLimiter
+    private let turns: RequesterLimiter
     let preparations = TokenReadinessWaiters()
     let fleetReadQueue: FleetReadQueue
     /// The requests that wait, by their waiter ID in the session.
@@ -24,7 +25,7 @@ final class TokenRequests {
     init(
         ports: AgentPorts,
         examiner: PeerInspector,
-        turns: SocketRequestLimiter,
+        turns: RequesterLimiter,
         fleetReadQueue: FleetReadQueue
     ) {
         memory = ports.memory
@@ -83,7 +84,7 @@ final class TokenRequests {
         wait(waiter, call)
         if !effects.contains(where: \.startsSomething) {
             agent.count(of: name) { $0.coalesced += 1 }
-            agent.refreshes.demand(name, in: agent)
+            agent.refreshes.tokenRequest(name, in: agent)
         }
         agent.follow(effects, of: name, at: moment)
     }
@@ -135,10 +136,10 @@ final class TokenRequests {
         return RequestFailure(
             code: .temporarilyUnavailable,
             message:
-                "The token has less life left than asked for, and is renewed early for sockets like this one "
-                + "once a minute at most.",
+                "remaining validity too short: for sockets like this one, "
+                + "the token is refreshed early at most once a minute",
             session: call.session,
-            retryAfter: turns.pause(before: call.session, at: agent.now)
+            retryAfter: turns.delay(before: call.session, at: agent.now)
         )
     }
 
@@ -232,8 +233,8 @@ final class TokenRequests {
         let failure = RequestFailure(
             code: .temporarilyUnavailable,
             message: waiting.call.connection.caller.isRestricted
-                ? "Another token is still being fetched for this socket."
-                : "Another token is still being fetched for this program.",
+                ? "another token is being obtained for this socket"
+                : "another token is being obtained for this program",
             session: waiting.call.session,
             retryAfter: .seconds(1)
         )
@@ -299,7 +300,7 @@ extension TokenRequests {
     func answerNone(_ message: String? = nil, retryAfter: Duration? = nil, to call: PendingTokenRequest) {
         let answer = ReportMessage {
             $0.action = ReportAction.none
-            $0.message = message.map { RequestFailure.sentence($0) }
+            $0.message = message.map { RequestFailure.clause($0) }
             $0.retryAfter = retryAfter.map { max(1, $0.wholeSeconds) }
         }
         call.connection.awaited = nil
@@ -309,12 +310,12 @@ extension TokenRequests {
     /// Answers a reported rejection with what a login must request.
     ///
     /// The token stays in use.
-    func answerStepUp(_ wish: StepUpChallenge, by login: SessionName, to call: PendingTokenRequest) {
+    func answerStepUp(_ challenge: StepUpChallenge, by login: SessionName, to call: PendingTokenRequest) {
         let answer = ReportMessage {
             $0.action = .stepUp
-            $0.scope = wish.scope
-            $0.contextClasses = wish.contextClasses
-            $0.maximumAge = wish.maximumAge
+            $0.scope = challenge.scope
+            $0.contextClasses = challenge.contextClasses
+            $0.maximumAge = challenge.maximumAge
             if login != call.session { $0.source = login.description }
         }
         call.connection.awaited = nil
@@ -342,8 +343,8 @@ extension TokenRequests {
         }
         let proof: String?
         do throws(RequestFailure) {
-            proof = try call.proof.map { demand throws(RequestFailure) in
-                try self.proof(for: demand, showing: secret, of: call.session, in: agent)
+            proof = try call.proof.map { tokenRequest throws(RequestFailure) in
+                try self.proof(for: tokenRequest, showing: secret, of: call.session, in: agent)
             }
         } catch {
             return answer(error, to: call, in: agent)
@@ -366,10 +367,16 @@ extension TokenRequests {
         do {
             try write(layout, secret, on: call.connection, at: moment)
             agent.count(of: call.session) { $0.served += 1 }
-            recordServed(call.session, isIDToken: call.wantsIDToken, on: call.connection, at: moment, in: agent)
+            recordServed(
+                call.session,
+                isIDToken: call.wantsIDToken,
+                on: call.connection,
+                at: moment,
+                in: agent
+            )
         } catch {
-            agent.journal.write(.error, "a token cannot be opened", call.session)
-            let message = "The token cannot be opened."
+            agent.journal.write(.error, "cannot open a token", call.session)
+            let message = "cannot open the token"
             let failure = RequestFailure(code: .internal, message: message, session: call.session)
             self.answer(failure, to: call, in: agent)
         }
@@ -420,7 +427,7 @@ extension TokenRequests {
 
     /// Returns a proof that the sender of `token` has the session's key (RFC 9449 §4.2).
     private func proof(
-        for demand: ProofRequest,
+        for tokenRequest: ProofRequest,
         showing token: SecretID,
         of session: SessionName,
         in agent: isolated SessionAgent
@@ -428,11 +435,12 @@ extension TokenRequests {
         guard let key = agent.sessions[session]?.session.proofKey else {
             throw RequestFailure(
                 code: .misconfigured,
-                message: "The tokens of \(session) are not bound to a key: set dpop = true and log in again.",
-                session: session
+                message: "the tokens are not bound to a key",
+                session: session,
+                remedy: .set("dpop = true in [session.\(session)], then run tokenctl login \(session)")
             )
         }
-        guard let proof = authorization.proof(for: demand, showing: token, by: key) else {
+        guard let proof = authorization.proof(for: tokenRequest, showing: token, by: key) else {
             throw .lockedAgent
         }
         return proof
@@ -445,13 +453,13 @@ extension TokenRequests {
         in agent: isolated SessionAgent
     ) {
         let secrets = Set([token.secret, token.idToken?.secret].compactMap(\.self))
-        agent.erasure.lend(secrets)
+        agent.erasure.retain(secrets)
         lookAgain(at: call, in: agent) { [self] call in
             var call = call
             call.hasWaited = false
             answer(token, to: call, at: agent.moment, in: agent)
         } finally: {
-            agent.erasure.giveBack(secrets)
+            agent.erasure.release(secrets)
         }
     }
 
@@ -465,13 +473,13 @@ extension TokenRequests {
         agent.work.begin()
         Task {
             await examiner.look(at: call.connection, in: agent)
-            goOn(call, in: agent, then: proceed)
+            proceedIfServing(call, in: agent, then: proceed)
             finally()
             agent.work.end()
         }
     }
 
-    private func goOn(
+    private func proceedIfServing(
         _ call: PendingTokenRequest,
         in agent: isolated SessionAgent,
         then proceed: (PendingTokenRequest) -> Void
@@ -518,7 +526,9 @@ extension TokenRequirements {
 }
 
 extension Effect {
-    /// Whether the effect starts a refresh or replies, so that the request did not merely join a refresh.
+    /// Whether the effect starts a refresh or answers a request.
+    ///
+    /// A token request without such an effect shares the refresh in flight.
     fileprivate var startsSomething: Bool {
         switch self {
         case .reserve, .refresh, .reply: true

@@ -137,7 +137,7 @@ final class TokenResponseTemplate: Sendable {
         let head =
             writer.isBare
             ? [] : writer.isUsual ? usualHead : writer.headUpToLength(.ok, contentType)
-        let times = expiresAt.map { Times(of: $0, at: moment) }
+        let times = expiresAt.map { TokenTimes(of: $0, at: moment) }
         let bodyCount = beforeToken.count + count + afterToken.count + (times?.count ?? 0) + end.count
         var isFilled = false
         let most = head.count + Int64.maximumDigits + Self.endOfHead.count + bodyCount + spare
@@ -169,7 +169,7 @@ final class TokenResponseTemplate: Sendable {
 }
 
 /// The expiry of a token, as a peer receives it.
-private struct Times {
+private struct TokenTimes {
     private let expiresAt: Int64
     /// The remaining validity in whole seconds, never negative.
     private let expiresIn: Int64

@@ -129,9 +129,9 @@ final class UnlockAttemptQueue: Sendable {
         let next = state.withLock { state -> Guess? in
             guard !state.isBusy, !state.waiting.isEmpty else { return nil }
             state.timer?.cancel()
-            let pause = state.pace.pause(at: timekeeper.now)
-            guard pause <= .zero else {
-                state.timer = eventLoop.scheduleTask(in: .nanoseconds(pause.saturatedNanoseconds)) {
+            let delay = state.pace.delay(at: timekeeper.now)
+            guard delay <= .zero else {
+                state.timer = eventLoop.scheduleTask(in: .nanoseconds(delay.saturatedNanoseconds)) {
                     [weak self] in self?.beginNext()
                 }
                 return nil

@@ -11,13 +11,14 @@ extension SlotRequest {
         case .keyFile: self = .keyFile(path: try body.value(\.path))
         case .command:
             guard let command = try body.value(\.command), !command.isEmpty else {
-                throw RequestFailure(code: .badRequest, message: "command is a non-empty array of strings.")
+                let message = "command must be a non-empty array of strings"
+                throw RequestFailure(code: .badRequest, message: message)
             }
             self = .command(command)
         case .systemdCredential: self = .systemdCredential(name: try body.value(\.credential))
         case .secretService, .keychain, .previousKey, nil:
             let known = SlotKind.requested.map(\.rawValue)
-            let message = "type is \(known.dropLast().joined(separator: ", ")) or \(known.last ?? "")."
+            let message = "type must be \(known.dropLast().joined(separator: ", ")) or \(known.last ?? "")"
             throw RequestFailure(code: .badRequest, message: message)
         }
     }

@@ -24,7 +24,7 @@ extension VaultProof {
             guard let key = Hex.decoded(digits.utf8) else {
                 throw RequestFailure(
                     code: .badRequest,
-                    message: "unlock_key is hexadecimal digits, two a byte."
+                    message: "unlock_key must be pairs of hexadecimal digits"
                 )
             }
             self = .key(key)
@@ -47,22 +47,16 @@ extension RequiredVaultProof {
 
     /// The failure of a request without a proof.
     var refusal: RequestFailure {
-        let (what, remedy) =
+        let (what, remedy): (String, Remedy) =
             switch self {
-            case .passphrase:
-                ("the passphrase of the store", "give it as unlock_passphrase; tokenctl vault asks")
-            case .confirm: ("somebody who confirms it", "try again")
-            case .keyFile:
-                ("the content of the key file", "give it as unlock_key; tokenctl vault reads the file")
-            case .key:
-                (
-                    "what the command or credential delivers",
-                    "give it with tokenctl vault --key-file, or set hooks.confirm so that a person can be asked"
-                )
+            case .passphrase: ("the store's passphrase", .set("unlock_passphrase"))
+            case .confirm: ("the user's confirmation", .retry("now"))
+            case .keyFile: ("the content of the key file", .set("unlock_key"))
+            case .key: ("the output of the command or the credential", .set("--key-file or hooks.confirm"))
             }
         return RequestFailure(
             code: .denied,
-            message: "Only somebody who can open the store may change how it opens: this needs \(what).",
+            message: "a change of the unlock methods requires \(what)",
             remedy: remedy
         )
     }

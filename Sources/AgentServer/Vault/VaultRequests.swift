@@ -229,10 +229,11 @@ final class VaultRequests {
         for connection: Connection,
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> VaultProof {
-        let demand = proofRequest(store.vaultStatus(), in: agent)
-        guard demand == .confirm else { throw demand.refusal }
+        let tokenRequest = proofRequest(store.vaultStatus(), in: agent)
+        guard tokenRequest == .confirm else { throw tokenRequest.refusal }
         guard !asksPerson else {
-            throw RequestFailure(code: .temporarilyUnavailable, message: "A person is being asked already.")
+            let message = "another confirmation prompt is open"
+            throw RequestFailure(code: .temporarilyUnavailable, message: message)
         }
         asksPerson = true
         defer { asksPerson = false }
@@ -240,7 +241,7 @@ final class VaultRequests {
         let environment = [
             "TOKENAGENT_PEER_PID": "\(connection.caller.peer.processID)",
             "TOKENAGENT_PEER_UID": "\(connection.caller.peer.userID)",
-            "TOKENAGENT_QUESTION": "\(who) wants to change how the store opens: \(kind.words). Allow it?",
+            "TOKENAGENT_QUESTION": "\(who) wants to \(kind.words). Allow it?",
         ]
         let objection = await confirmations.ask(environment, within: Confirmations.maximumTimeout, in: agent)
         if let objection { throw RequestFailure(code: .denied, message: objection) }
@@ -259,7 +260,7 @@ final class VaultRequests {
     ) {
         agent.audit.add(kind.action, .done, by: .peer(of: connection))
         agent.ports.logger.notice(
-            "how the store opens was changed",
+            "unlock methods changed",
             metadata: [
                 "change": "\(kind.rawValue)", "pid": "\(connection.caller.peer.processID)",
                 "uid": "\(connection.caller.peer.userID)",
@@ -285,11 +286,11 @@ extension VaultChangeKind {
     /// The description of the change in the prompt.
     fileprivate var words: String {
         switch self {
-        case .made: "to create it again"
-        case .slotAdded: "to add a way to open it"
-        case .slotRemoved: "to remove a way to open it"
-        case .passphraseChanged: "to change its passphrase"
-        case .rekeyed: "to seal it under a new key"
+        case .made: "create the store again"
+        case .slotAdded: "add an unlock method to the store"
+        case .slotRemoved: "remove an unlock method of the store"
+        case .passphraseChanged: "change the passphrase of the store"
+        case .rekeyed: "replace the key of the store"
         }
     }
 }

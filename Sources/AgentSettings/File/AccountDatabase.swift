@@ -33,7 +33,7 @@ enum AccountDatabase {
     static func users(_ table: inout TableReader) -> [UInt32] {
         (table.strings("users") ?? []).compactMap { text in
             if let number = user(text) { return number }
-            table.report("users", "there is no user \"\(text)\"")
+            table.report("users", "no user named \"\(text)\"")
             return nil
         }
     }

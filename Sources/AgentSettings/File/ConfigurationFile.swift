@@ -54,9 +54,11 @@ package struct ConfigurationFile: Equatable, Sendable {
         let settings = try SettingsReader(home: home, reservedPaths: reservedPaths)
             .read(text, file: path, beside: files)
         if isOpenToOthers, settings.holdsLiteralSecret {
-            throw problem(
-                "holds a client_secret but others may read it: chmod 600, or use client_secret_command"
+            let error = ConfigurationFileError(
+                "contains client_secret and must not be accessible to group or others",
+                .run("chmod 600 \(ShellSyntax.sh.quoted(path))")
             )
+            throw problem(error.message)
         }
         return settings
     }
@@ -64,11 +66,11 @@ package struct ConfigurationFile: Equatable, Sendable {
     private func check(_ file: borrowing OpenedFile) throws(ConfigurationFileError) {
         guard file.owner == getuid() || file.owner == 0 else {
             throw ConfigurationFileError(
-                message: "belongs to another user (uid \(file.owner)): chown it to yourself"
+                message: "must be owned by this user or root, not by uid \(file.owner)"
             )
         }
         guard file.mode & 0o022 == 0 else {
-            throw ConfigurationFileError(message: "may be written by others: chmod go-w")
+            throw ConfigurationFileError.isWritableByOthers(path)
         }
         guard file.size <= ConfigurationFile.maximumSize else {
             throw ConfigurationFileError(message: "is larger than 4 MiB")

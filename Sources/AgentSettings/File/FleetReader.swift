@@ -3,6 +3,7 @@
 import AgentProtocol
 import EtcdClient
 import Glibc
+import Text
 import TokenCore
 
 /// A reader of `[fleet]`.
@@ -18,7 +19,7 @@ struct FleetReader {
     /// Reads the fleet, or returns `nil` with the reasons in the problem list.
     mutating func read() -> FleetSettings? {
         let name = label(
-            table.required("name", "what the fleet is called, as at tokenctl fleet init"),
+            table.required("name", "name of the fleet, as given to tokenctl fleet init"),
             "name"
         )
         let endpoints = endpoints()
@@ -63,8 +64,10 @@ struct FleetReader {
         guard !table.has("host") else { return label(table.string("host"), "host") }
         let machine = FleetReader.machineName
         guard let machine, SessionName(machine) != nil else {
-            let shown = machine.map { "\"\($0)\"" } ?? "none"
-            table.report("host", "is missing: the machine's name, \(shown), cannot stand for it")
+            let reason =
+                machine.map { "the machine's name \"\($0)\" is not a valid host name" }
+                ?? "the machine has no name"
+            table.report("host", "required: \(reason)")
             return nil
         }
         return machine
@@ -84,11 +87,11 @@ struct FleetReader {
         if !table.has("endpoints") {
             table.report(
                 "endpoints",
-                "is missing: where etcd is, such as [\"https://etcd1.example.com:2379\"]"
+                "required: endpoints of etcd, such as [\"https://etcd1.example.com:2379\"]"
             )
         }
         guard let texts = table.strings("endpoints") else { return [] }
-        if texts.isEmpty { table.report("endpoints", "must name a member of etcd") }
+        if texts.isEmpty { table.report("endpoints", "must contain at least one endpoint of etcd") }
         var endpoints: [EtcdEndpoint] = []
         for text in texts {
             guard let endpoint = EtcdEndpoint(text) else {
@@ -103,12 +106,12 @@ struct FleetReader {
 
     private static func refusal(of text: String) -> String {
         if let address = ServerAddress(url: text), address.isClear {
-            return "\"\(text)\" must begin with https://: plain http is for 127.0.0.1 and [::1] alone"
+            return "\"\(text)\" must begin with https://: plain http is allowed only for 127.0.0.1 and [::1]"
         }
         if text.utf8.filter({ $0 == UInt8(ascii: ":") }).count > 2, !text.utf8.contains(UInt8(ascii: "[")) {
-            return "\"\(text)\" has an IPv6 address without brackets; write \"https://[fd00::1]:2379\""
+            return "\"\(text)\" requires brackets around its IPv6 address, as in \"https://[fd00::1]:2379\""
         }
-        return "\"\(text)\" is no member of etcd; write \"https://etcd1.example.com:2379\""
+        return "\"\(text)\" is not an endpoint such as \"https://etcd1.example.com:2379\""
     }
 
     private mutating func user() -> FleetSettings.User? {
@@ -118,9 +121,9 @@ struct FleetReader {
         let file = table.path("password_file", home: home)
         let command = table.command("password_command")
         let written = keys.first { table.has($0) }
-        if let written, !table.has("user") { table.report(written, "is never used: there is no user") }
+        if let written, !table.has("user") { table.report(written, "has no effect without user") }
         guard let name, isClear else { return nil }
-        if written == nil { table.report("user", "needs its password_file or password_command") }
+        if written == nil { table.report("user", "requires password_file or password_command") }
         let password = file.map { FleetSettings.Password.file($0) } ?? command.map { .command($0) }
         return password.map { FleetSettings.User(name: name, password: $0) }
     }
@@ -130,7 +133,7 @@ struct FleetReader {
         let keyFile = table.path("certificate_key_file", home: home)
         let keys = ["certificate_file", "certificate_key_file"]
         for (key, other) in zip(keys, keys.reversed()) where table.has(key) && !table.has(other) {
-            table.report(key, "is never used without \(other)")
+            table.report(key, "requires \(other)")
         }
         guard let file, let keyFile else { return nil }
         return FleetSettings.Certificate(file: file, keyFile: keyFile)
@@ -145,7 +148,11 @@ struct FleetReader {
         let command = table.command("fleet_key_command")
         let credential = credential()
         guard keys.contains(where: { table.has($0) }) else {
-            table.report("fleet_key_file", "is missing: make it with tokenctl fleet init --key-file FILE")
+            table.report(
+                "fleet_key_file",
+                "required: key file of the fleet",
+                .run("tokenctl fleet init --name NAME --key-file FILE")
+            )
             return nil
         }
         guard isClear else { return nil }
@@ -156,7 +163,7 @@ struct FleetReader {
     private mutating func credential() -> String? {
         guard let name = table.string("fleet_key_credential") else { return nil }
         guard !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
-            table.report("fleet_key_credential", "is the name of a credential, not a path")
+            table.report("fleet_key_credential", "must be the name of a credential, not a path")
             return nil
         }
         return name

@@ -9,11 +9,13 @@ import TokenCore
 /// A reader of one `[[proxy]]` or `[[endpoint]]`.
 struct ListenerReader {
     var table: TableReader
-    let places: PlaceReader
+    let places: PathReader
     let known: KnownSessions
     let sessions: [SessionName: ConfiguredSession]
     /// The list for errors in other files that make one listener useless.
     let remarks: ProblemList
+
+    private static let sessionPurpose = "session that provides the tokens"
 
     /// Reads a proxy, or returns `nil` with the reasons in the problem list.
     mutating func readProxy() -> ListenerSettings? {
@@ -24,7 +26,7 @@ struct ListenerReader {
     /// Reads a proxy whose session need not be configured, or returns `nil` with the reasons in the problem
     /// list.
     mutating func readProxyAlone() -> ListenerSettings? {
-        let session = table.required("session", "whose tokens are added").flatMap { SessionName($0) }
+        let session = table.required("session", Self.sessionPurpose).flatMap { SessionName($0) }
         var message = proxy(of: nil)
         guard table.problems.isEmpty, let session else { return nil }
         message.session = session.description
@@ -53,7 +55,11 @@ struct ListenerReader {
         guard table.has("users") else { return nil }
         let users = AccountDatabase.users(&table)
         if listen?.hasPrefix("/") == true {
-            table.report("users", "has no effect: other users cannot reach a path; listen at a port")
+            table.report(
+                "users",
+                "has no effect: other users cannot connect to a path",
+                .set("a listen address and port")
+            )
         }
         return users.map { "\($0)" }
     }
@@ -93,7 +99,7 @@ struct ListenerReader {
     // MARK: Keys of both
 
     private mutating func name() -> String? {
-        guard let text = table.required("name", "by which allow, the audit log and commands know it") else {
+        guard let text = table.required("name", "name used by allow, the audit log and commands") else {
             return nil
         }
         guard SessionName(text) != nil else {
@@ -107,7 +113,7 @@ struct ListenerReader {
     }
 
     private mutating func session() -> ConfiguredSession? {
-        guard let word = table.required("session", "whose tokens are added"), let name = SessionName(word)
+        guard let word = table.required("session", Self.sessionPurpose), let name = SessionName(word)
         else {
             return nil
         }
@@ -116,20 +122,20 @@ struct ListenerReader {
             remarks.add(
                 table.name(of: "session"),
                 at: table.position(of: "session"),
-                "the listener is not served without the session \"\(word)\": \(reason)",
+                "listener not served: session \"\(word)\" is unavailable: \(reason)",
                 about: name
             )
         } else if !known.names.contains(word) {
             let nearest =
                 SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
-            table.report("session", "there is no session \"\(word)\"\(nearest)")
+            table.report("session", "no session named \"\(word)\"\(nearest)")
         }
         return nil
     }
 
     /// Reads an absolute path or a literal loopback address with a port; port 0 means any free port.
     private mutating func listen(allowsPaths: Bool) -> String? {
-        guard let text = table.required("listen", "where programs reach it, such as \"127.0.0.1:8080\"")
+        guard let text = table.required("listen", "address for clients, such as \"127.0.0.1:8080\"")
         else {
             return nil
         }
@@ -137,7 +143,7 @@ struct ListenerReader {
             guard allowsPaths else {
                 table.report(
                     "listen",
-                    "must be 127.0.0.1:PORT or [::1]:PORT: the libraries of clouds know no sockets"
+                    "must be 127.0.0.1:PORT or [::1]:PORT: cloud libraries do not support Unix sockets"
                 )
                 return nil
             }
@@ -152,7 +158,7 @@ struct ListenerReader {
             !text.hasSuffix("]")
         else {
             let forms = allowsPaths ? "a path, 127.0.0.1:PORT or [::1]:PORT" : "127.0.0.1:PORT or [::1]:PORT"
-            table.report("listen", "must be \(forms), not \"\(text)\": no other machine is served")
+            table.report("listen", "must be \(forms), not \"\(text)\": other machines are not served")
             return nil
         }
         return text
@@ -166,7 +172,7 @@ struct ListenerReader {
     // MARK: Proxies
 
     private mutating func upstream(of session: ConfiguredSession?) -> String? {
-        guard let text = table.required("upstream", "where requests go, such as \"https://api.example.com\"")
+        guard let text = table.required("upstream", "URL of the server, such as \"https://api.example.com\"")
         else {
             return nil
         }
@@ -188,7 +194,8 @@ struct ListenerReader {
         if let session, !session.serves(url) {
             table.report(
                 "upstream",
-                "is not for the tokens of \(session.name): add \(url.hostAndPort) to its hosts, if it is"
+                "tokens of session \"\(session.name)\" are not for \(url.hostAndPort)",
+                .set("hosts in [session.\(session.name)] to include \(url.hostAndPort)")
             )
         }
         return text
@@ -203,12 +210,12 @@ struct ListenerReader {
             guard path.hasPrefix("/"), isLast, isPlain, PathSegments(path) != nil else {
                 table.report(
                     "paths",
-                    "\"\(path)\" is no path; write \"/v1/users\", or \"/v1/*\" with the * at the end"
+                    "\"\(path)\" is not a path such as \"/v1/users\", or \"/v1/*\" with * at the end"
                 )
                 continue
             }
         }
-        if paths.isEmpty { table.report("paths", "must name a path: with none, nothing would be passed on") }
+        if paths.isEmpty { table.report("paths", "must not be empty: no request would be forwarded") }
         return paths
     }
 
@@ -218,11 +225,11 @@ struct ListenerReader {
         for method in methods {
             let isMethod = method.utf8.allSatisfy { $0.isTokenByte } && method.uppercased() == method
             if !isMethod || unfit.contains(method) {
-                table.report("methods", "\"\(method)\" is no method that is passed on; write \"GET\"")
+                table.report("methods", "\"\(method)\" is not a method that is forwarded, such as \"GET\"")
             }
         }
         if methods.isEmpty {
-            table.report("methods", "must name a method: with none, nothing would be passed on")
+            table.report("methods", "must not be empty: no request would be forwarded")
         }
         return methods
     }
@@ -230,7 +237,7 @@ struct ListenerReader {
     private mutating func pins() -> [String]? {
         let pins = table.strings("pins")
         for pin in pins ?? [] where CertificatePin(pin) == nil {
-            table.report("pins", "\"\(pin)\" is no pin; write \"sha256/BASE64-OF-SPKI\"")
+            table.report("pins", "\"\(pin)\" is not a pin such as \"sha256/BASE64-OF-SPKI\"")
         }
         return pins
     }
@@ -239,11 +246,11 @@ struct ListenerReader {
 
     private mutating func kind() -> ListenerKind? {
         let kinds = "aws-container, gce-metadata or azure-msi"
-        if !table.has("kind") { table.report("kind", "is missing: \(kinds)") }
+        if !table.has("kind") { table.report("kind", "required: \(kinds)") }
         guard let text = table.string("kind") else { return nil }
         guard let kind = ListenerKind(rawValue: text), kind != .proxy else {
-            let hint = text == ListenerKind.proxy.rawValue ? "a proxy is a [[proxy]]" : "not \"\(text)\""
-            table.report("kind", "must be \(kinds); \(hint)")
+            let hint = text == ListenerKind.proxy.rawValue ? "; a proxy requires [[proxy]]" : ""
+            table.report("kind", "must be \(kinds), not \"\(text)\"\(hint)")
             return nil
         }
         return kind
@@ -253,11 +260,11 @@ struct ListenerReader {
     private mutating func project(_ kind: ListenerKind?) -> String? {
         guard let text = table.string("project") else { return nil }
         if kind != nil, kind != .gceMetadata {
-            table.report("project", "has no effect: it is for kind gce-metadata")
+            table.report("project", "has no effect: only for kind \"gce-metadata\"")
         }
         let isPlain = text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "-.:".utf8.contains($0) }
         guard (1...100).contains(text.utf8.count), isPlain else {
-            table.report("project", "\"\(text)\" is not the ID of a project, such as \"my-project-1234\"")
+            table.report("project", "\"\(text)\" is not a project ID such as \"my-project-1234\"")
             return nil
         }
         return text
@@ -268,10 +275,10 @@ struct ListenerReader {
         case .gceMetadata where message.doesWithoutSecret != true:
             table.report(
                 "no_secret",
-                "must be true: this protocol has no secret, and every program of this user gets tokens here"
+                "must be true: without a secret, every program of this user can get tokens"
             )
         case .awsContainer where message.doesWithoutSecret == true:
-            table.report("no_secret", "makes no sense: this protocol has a secret")
+            table.report("no_secret", "must be false: this protocol requires a secret")
         case .proxy, .awsContainer, .gceMetadata, .azureIdentity, nil: break
         }
     }
@@ -285,8 +292,7 @@ struct ListenerReader {
         guard audiences.isEmpty, !hasDefault else { return }
         table.report(
             "audiences",
-            "must name a resource: programs always ask for one, such as \"https://vault.azure.net\", "
-                + "and \(session.name) has no audience"
+            "required: Azure clients always request a resource, such as \"https://vault.azure.net\""
         )
     }
 
@@ -296,23 +302,24 @@ struct ListenerReader {
     private func check(_ session: ConfiguredSession, _ message: ListenerMessage) {
         let needsRole = message.kind == .awsContainer
         if needsRole, !session.hasRoleCredentials {
-            table.report("session", "must be one of kind aws_role: \(session.name) has a token and no role")
+            table.report("session", "session \"\(session.name)\" is not of kind \"aws_role\"")
         }
         if !needsRole, session.hasRoleCredentials {
             table.report(
                 "session",
-                "has the credentials of a role and no token; they are for kind aws-container"
+                "session \"\(session.name)\" has no token, only credentials for kind \"aws-container\""
             )
         }
         if message.kind != .proxy, session.bindsTokens {
-            table.report("session", "has dpop = true: nobody here could prove that it holds the key")
+            table.report("session", "session \"\(session.name)\" has dpop, which endpoints do not support")
         }
         guard let name = message.name else { return }
         let sources = SessionLineage(Array(sessions.values)).ruleGivers(of: session)
         for ruled in [session] + sources.compactMap({ sessions[$0] }) where !ruled.mayShowItself(to: name) {
             table.report(
                 "session",
-                "hides \(ruled.name) from this listener: add { proxy = \"\(name)\" } to its allow"
+                "session \"\(ruled.name)\" does not allow this listener",
+                .set("allow in [session.\(ruled.name)] to include { proxy = \"\(name)\" }")
             )
         }
     }

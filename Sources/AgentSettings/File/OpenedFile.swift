@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Text
 
 /// An open configuration file with the attributes of its inode.
 struct OpenedFile: ~Copyable {
@@ -63,18 +64,31 @@ struct OpenedFile: ~Copyable {
 
 /// The reason a file or directory is not read.
 struct ConfigurationFileError: Error {
-    /// A clause for the user.
+    /// A clause for the user, with its remedy in parentheses.
     var message: String
     /// Whether the file or directory does not exist.
     var isAbsent = false
 }
 
 extension ConfigurationFileError {
+    /// Creates an error with the step that helps.
+    init(_ message: String, _ remedy: Remedy) {
+        self.init(message: "\(message) \(remedy.parenthesized)")
+    }
+
+    /// Returns the error that users other than the owner can write to `path`.
+    static func isWritableByOthers(_ path: String) -> ConfigurationFileError {
+        ConfigurationFileError(
+            "must not be writable by group or others",
+            .run("chmod go-w \(ShellSyntax.sh.quoted(path))")
+        )
+    }
+
     /// Describes why `name` could not be opened, given the value of errno.
     init(opening name: String, in directory: Int32 = AT_FDCWD, _ reason: Int32) {
         // The file's mode allows reading, so the agent's sandbox denied it.
         if reason == EACCES, unsafe faccessat(directory, name, R_OK, 0) == 0 {
-            self.init(message: "is outside what the agent may read since its start; restart it")
+            self.init("is outside the agent's sandbox", .retry("after restarting the agent"))
         } else {
             self = .unreadable(reason)
             isAbsent = reason == ENOENT || reason == ENOTDIR

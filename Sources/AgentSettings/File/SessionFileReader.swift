@@ -57,14 +57,14 @@ struct SessionFileReader {
         let start = TOMLPosition(line: 1, column: 1)
         var root = TableReader(table, path: "", at: start, problems: problems)
         guard var sessions = root.table("session") else {
-            if problems.isEmpty { problems.add("", at: start, "must hold the table \(file.name.header)") }
+            if problems.isEmpty { problems.add("", at: start, "must contain the table \(file.name.header)") }
             return nil
         }
-        root.refuseAllElse("belongs in \(configuration): this file holds one session and nothing else")
+        root.refuseAllElse("belongs in \(configuration): this file may contain only one session")
         let reader = sessions.table(file.name.description)
-        sessions.refuseAllElse("belongs in a file of its own: this one is for \(file.name.header)")
+        sessions.refuseAllElse("belongs in its own file: this one is for \(file.name.header)")
         guard let reader else {
-            if problems.isEmpty { problems.add("", at: start, "must hold the table \(file.name.header)") }
+            if problems.isEmpty { problems.add("", at: start, "must contain the table \(file.name.header)") }
             return nil
         }
         if let other {
@@ -72,7 +72,7 @@ struct SessionFileReader {
             problems.add(
                 reader.path,
                 at: reader.position,
-                "is also at \(place), which holds: remove one of them"
+                "has no effect: also defined at \(place), which takes precedence"
             )
         }
         var session = SessionReader(name: file.name, table: reader, surroundings: surroundings)
@@ -92,8 +92,8 @@ struct KnownSessions {
 
     /// Returns the reason a session `name` may exist without being known, or `nil` if it does not exist.
     func absence(of name: String) -> String? {
-        if SessionName(name).map(unread.contains) == true { return "its file has a mistake" }
-        return areAllKnown ? nil : "\(SessionFiles.directory) is not read"
+        if SessionName(name).map(unread.contains) == true { return "its file has an error" }
+        return areAllKnown ? nil : "\(SessionFiles.directory) was not read completely"
     }
 }
 

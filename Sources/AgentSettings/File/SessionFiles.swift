@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Text
 import TokenCore
 
 /// The files of `sessions.d` next to the configuration file, each of which holds one session.
@@ -50,7 +51,7 @@ struct SessionFiles {
             let most = SessionFiles.maximumFiles
             refuse(
                 place,
-                "holds \(names.count) files; only the first \(most) are read, in the order of their names"
+                "contains \(names.count) files, of which only the first \(most) by name are read"
             )
         } catch {
             guard !error.isAbsent else { return }
@@ -78,7 +79,7 @@ struct SessionFiles {
     private mutating func read(_ file: String, in directory: borrowing SessionDirectory) {
         let path = "\(directory.path)/\(ServerText.cleaned(file))"
         guard let name = SessionName(file.dropLast(SessionFiles.suffix.count)) else {
-            let message = "its name is not that of a session: letters, digits, '.', '_' or '-', then .toml"
+            let message = "must be named SESSION.toml, with letters, digits, '.', '_' or '-' in SESSION"
             return mistakes.append(ConfigurationProblem(file: path, message: message))
         }
         do throws(ConfigurationFileError) {
@@ -108,14 +109,12 @@ struct SessionDirectory: ~Copyable {
             guard SessionDirectory.isOther(path, than: S_IFDIR) else {
                 throw ConfigurationFileError(opening: path, reason)
             }
-            throw ConfigurationFileError(
-                message: "is a link or a file, so nothing in it is read: make it a directory"
-            )
+            throw ConfigurationFileError(message: "must be a directory, not a link or a file")
         }
         var status = stat()
         let refusal =
             unsafe fstat(opened, &status) == 0
-            ? SessionDirectory.objection(to: status) : ConfigurationFileError.unreadable(errno)
+            ? SessionDirectory.objection(to: status, at: path) : ConfigurationFileError.unreadable(errno)
         if let refusal {
             close(opened)
             throw refusal
@@ -127,16 +126,14 @@ struct SessionDirectory: ~Copyable {
     deinit { close(descriptor) }
 
     /// Returns the error if another user may have created files in the directory, otherwise `nil`.
-    private static func objection(to status: stat) -> ConfigurationFileError? {
+    private static func objection(to status: stat, at path: String) -> ConfigurationFileError? {
         guard status.st_uid == getuid() else {
             return ConfigurationFileError(
-                message: "belongs to another user (uid \(status.st_uid)), so its files are not read"
+                message: "must be owned by this user, not by uid \(status.st_uid)"
             )
         }
         guard status.st_mode & 0o022 == 0 else {
-            return ConfigurationFileError(
-                message: "may be written by others, so its files are not read: chmod go-w"
-            )
+            return .isWritableByOthers(path)
         }
         return nil
     }
@@ -159,7 +156,7 @@ struct SessionDirectory: ~Copyable {
         while let entry = unsafe readdir(stream) {
             guard names.count < SessionDirectory.maximumNames else {
                 throw ConfigurationFileError(
-                    message: "holds more than \(SessionDirectory.maximumNames) files, so none is read"
+                    message: "contains more than \(SessionDirectory.maximumNames) files, so none was read"
                 )
             }
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
@@ -177,16 +174,17 @@ struct SessionDirectory: ~Copyable {
     /// Returns the text of a file that only this user can write and read.
     borrowing func contents(of name: String) throws(ConfigurationFileError) -> [UInt8] {
         guard !SessionDirectory.isOther(name, than: S_IFREG, in: descriptor) else {
-            throw ConfigurationFileError(message: "is a link or a directory: put the file itself there")
+            throw ConfigurationFileError(message: "must be a regular file, not a link or a directory")
         }
         let file = try OpenedFile(name, in: descriptor, flags: O_NOFOLLOW)
         guard file.owner == getuid() else {
-            throw ConfigurationFileError(
-                message: "belongs to another user (uid \(file.owner)): chown it to yourself"
-            )
+            throw ConfigurationFileError(message: "must be owned by this user, not by uid \(file.owner)")
         }
         guard file.mode & 0o077 == 0 else {
-            throw ConfigurationFileError(message: "is open to others: chmod 600")
+            throw ConfigurationFileError(
+                "must not be accessible to group or others",
+                .run("chmod 600 \(ShellSyntax.sh.quoted("\(path)/\(name)"))")
+            )
         }
         guard file.size <= SessionFiles.maximumSize else {
             throw ConfigurationFileError(message: "is larger than 64 KiB")

@@ -13,11 +13,11 @@ package struct SettingsReader {
     /// The number of sessions from which a second thread pays off.
     private static let manySessions = 500
 
-    private let places: PlaceReader
+    private let places: PathReader
 
     /// Creates a reader in which `~/` means `home`, and no table may use one of `reservedPaths`.
     package init(home: String?, reservedPaths: ReservedPaths? = nil) {
-        places = PlaceReader(home: home, reservedPaths: reservedPaths)
+        places = PathReader(home: home, reservedPaths: reservedPaths)
     }
 
     /// Parses and checks `text`.
@@ -145,7 +145,7 @@ package struct SettingsReader {
         if var sessions = root.table("session") {
             let most = SettingsReader.maximumSessions
             if sessions.count > most {
-                root.report("session", "holds \(sessions.count) sessions; there may be \(most)")
+                root.report("session", "contains \(sessions.count) sessions; the maximum is \(most)")
             } else {
                 let surroundings = surroundings(root, settings, policy)
                 let written = sessions.tables("a table, as in [session.NAME]")
@@ -201,7 +201,7 @@ package struct SettingsReader {
             )
             guard let socket = reader.read() else { return nil }
             if !paths.insert(ReservedPaths.place(of: socket.path)).inserted {
-                table.report("path", "is that of another [[socket]]")
+                table.report("path", "is already used by another [[socket]]")
             }
             return socket
         }
@@ -212,11 +212,11 @@ package struct SettingsReader {
         _ settings: Settings,
         _ known: KnownSessions,
         _ remarks: ProblemList
-    ) -> [FileSettings] {
+    ) -> [TokenFileSettings] {
         // One file may be reachable by several paths.
         var places = Set(settings.sockets.map { ReservedPaths.place(of: $0.path).bytewise })
         return root.tableArray("file", "[[file]]").compactMap { table in
-            var reader = TokenFileReader(
+            var reader = TokenFileTableReader(
                 table: table,
                 places: self.places,
                 settings: settings,
@@ -225,7 +225,7 @@ package struct SettingsReader {
             )
             guard let file = reader.read() else { return nil }
             guard places.insert(ReservedPaths.place(of: file.path).bytewise).inserted else {
-                table.report("path", "is that of another [[file]] or [[socket]]")
+                table.report("path", "is already used by another [[file]] or [[socket]]")
                 return nil
             }
             return file
@@ -254,11 +254,11 @@ package struct SettingsReader {
         func add(_ listener: ListenerSettings?, _ table: TableReader) -> ListenerSettings? {
             guard let listener else { return nil }
             if !names.insert(listener.name).inserted {
-                table.report("name", "is that of another [[proxy]] or [[endpoint]]")
+                table.report("name", "is already used by another [[proxy]] or [[endpoint]]")
             }
             let place = listener.message.listen ?? ""
             if !place.hasSuffix(":0"), !taken.insert(place.bytewise).inserted {
-                table.report("listen", "is the place of another table")
+                table.report("listen", "is already used by another table")
             }
             return listener
         }
@@ -285,7 +285,7 @@ package struct SettingsReader {
                 problems.add(
                     "session.\(session.name).allow",
                     at: TOMLPosition(line: line, column: 1),
-                    "there is no [[proxy]] or [[endpoint]] with the name \"\(name)\"\(nearest)"
+                    "no [[proxy]] or [[endpoint]] named \"\(name)\"\(nearest)"
                 )
             }
         }
@@ -317,7 +317,7 @@ package struct SettingsReader {
             reader.problems.add(
                 reader.path,
                 at: reader.position,
-                "a session's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+                "session name must be 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
             )
             return nil
         }
@@ -343,7 +343,7 @@ extension TableReader {
         let words = strings(key) ?? []
         let isFit = key == "scopes" ? \UInt8.isNQChar : \UInt8.isVisibleASCII
         for word in words where word.isEmpty || !word.utf8.allSatisfy({ $0[keyPath: isFit] }) {
-            report(key, "\"\(word)\" is no \(name); write one word of printable ASCII per element")
+            report(key, "\"\(word)\" is not a valid \(name): must be one word of printable ASCII")
         }
         return words
     }

@@ -6,7 +6,7 @@ import TokenCore
 /// A reader of one `[[socket]]`.
 struct SocketReader {
     var table: TableReader
-    let places: PlaceReader
+    let places: PathReader
     /// The settings with the sessions of all files.
     let settings: Settings
     let known: KnownSessions
@@ -45,7 +45,7 @@ struct SocketReader {
 
     private mutating func path() -> String? {
         guard table.has("path") else {
-            table.report("path", "is missing: the path of the socket")
+            table.report("path", "required: path of the socket")
             return nil
         }
         return places.socket("path", in: &table)
@@ -54,20 +54,20 @@ struct SocketReader {
     private mutating func sessionNames() -> [SessionName] {
         let words = table.strings("sessions")
         if words?.isEmpty ?? !table.has("sessions") {
-            table.report("sessions", "must name the sessions whose tokens the socket gives out")
+            table.report("sessions", "required: at least one session")
         }
         for word in words ?? [] where !known.names.contains(word) {
             if let reason = known.absence(of: word) {
                 remarks.add(
                     table.name(of: "sessions"),
                     at: table.position(of: "sessions"),
-                    "the socket does without the session \"\(word)\": \(reason)",
+                    "session \"\(word)\" is unavailable: \(reason)",
                     about: SessionName(word)
                 )
             } else {
                 let nearest =
                     SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
-                table.report("sessions", "there is no session \"\(word)\"\(nearest)")
+                table.report("sessions", "no session named \"\(word)\"\(nearest)")
             }
         }
         return (words ?? []).compactMap { SessionName($0) }
@@ -89,20 +89,17 @@ struct SocketReader {
     private mutating func group() -> UInt32? {
         guard let text = table.string("group") else { return nil }
         if let number = AccountDatabase.group(text) { return number }
-        table.report("group", "there is no group \"\(text)\"")
+        table.report("group", "no group named \"\(text)\"")
         return nil
     }
 
     /// Reports keys that cannot apply to bare tokens.
     private func checkBareToken(_ names: [SessionName]) {
         for key in ["scopes", "audiences"] where table.has(key) {
-            table.report(key, "cannot be asked for where answer is \"token\"; leave it out")
+            table.report(key, "cannot be combined with answer = \"token\"")
         }
         if names.count > 1 {
-            table.report(
-                "sessions",
-                "must name one session where answer is \"token\"; write a socket for each"
-            )
+            table.report("sessions", "must name only one session with answer = \"token\"")
         }
     }
 
@@ -112,7 +109,7 @@ struct SocketReader {
     private func hasObjection(to names: [SessionName]) -> Bool {
         for session in settings.sessions where names.contains(session.name) {
             guard let reason = session.objectionToBareTokens else { continue }
-            let message = "cannot be \"token\" for \(session.name): \(reason)"
+            let message = "cannot be \"token\" for session \"\(session.name)\": \(reason)"
             if settings.places[session.name]?.file == nil {
                 table.report("answer", message)
             } else {
@@ -133,20 +130,22 @@ struct SocketReader {
     private func checkAccess(_ mode: UInt32, _ group: UInt32?, _ users: [UInt32]) {
         let isOpen = mode & 0o066 != 0
         if isOpen, !table.has("users") {
-            table.report("mode", "lets others connect; name them in users, or none of them gets an answer")
+            table.report("mode", "lets other users connect, but users allows none of them")
         }
         // Root needs no permission.
         if !isOpen, users.contains(where: { $0 != 0 }) {
-            table.report("users", "cannot connect: mode gives them no access")
+            table.report("users", "has no effect: mode gives other users no access")
         }
-        if group != nil, mode & 0o060 == 0 { table.report("group", "is never used: mode gives it no access") }
+        if group != nil, mode & 0o060 == 0 {
+            table.report("group", "has no effect: mode gives the group no access")
+        }
     }
 }
 
 extension ConfiguredSession {
     /// The reason a program cannot use its bare token, or `nil` if it can.
     fileprivate var objectionToBareTokens: String? {
-        if bindsTokens { return "dpop tokens need a proof each time" }
-        return hasRoleCredentials ? "it has the credentials of a role and no token" : nil
+        if bindsTokens { return "DPoP tokens require a proof for each request" }
+        return hasRoleCredentials ? "it has role credentials and no token" : nil
     }
 }

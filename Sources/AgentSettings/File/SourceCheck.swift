@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
+import Text
 import TokenCore
 
 /// The check of which sessions are made from which, after all have been read.
@@ -60,9 +61,9 @@ struct SourceCheck {
             orphans = settings.sessions.filter { !$0.sources.all.allSatisfy(names.contains) }
             for orphan in orphans {
                 for (key, source) in orphan.sources.byKey where !names.contains(source) {
-                    let reason = known.absence(of: source.description) ?? "it has a mistake"
+                    let reason = known.absence(of: source.description) ?? "it has an error"
                     note(
-                        "\(source) is not there to make the session from: \(reason)",
+                        "session \"\(source)\" is unavailable: \(reason)",
                         key,
                         of: orphan,
                         in: &settings
@@ -98,8 +99,8 @@ struct SourceCheck {
     private func absence(of source: SessionName) -> String? {
         let word = source.description
         guard !known.names.contains(word), known.absence(of: word) == nil else { return nil }
-        let nearest = SpellingSuggestion.to(word, among: known.names).map { "did you mean \($0)?" }
-        return "there is no session \"\(word)\"; \(nearest ?? "name one that is there, or make it")"
+        let nearest = SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+        return "no session named \"\(word)\"\(nearest)"
     }
 
     /// Adds an error that affects `session`.
@@ -142,34 +143,37 @@ private struct SourceLines {
 
     /// Returns the reason `source` cannot be a source of `name`, or `nil` if it can.
     func problem(with source: SessionName, of name: SessionName) -> String? {
-        guard source != name else { return "names the session itself" }
+        guard source != name else { return "must not be the session itself" }
         guard !roles.contains(source) else {
-            return "names \(source), which has the credentials of a role and no token"
+            return "session \"\(source)\" has role credentials and no token"
         }
         guard !assigned.contains(name) || centers.contains(source) else {
-            return
-                "names \(source), which is not of kind aws_sso: account_id and role_name are for one that is"
+            return "session \"\(source)\" is not of kind \"aws_sso\", as account_id and role_name require"
         }
         guard assigned.contains(name) || !roles.contains(name) || !centers.contains(source) else {
-            return "names \(source), whose token gives roles by account_id and role_name, not by role_arn"
+            let remedy = Remedy.set("account_id and role_name")
+            return "session \"\(source)\" does not support role_arn \(remedy.parenthesized)"
         }
-        guard !leads(from: source, to: name) else {
-            return
-                "leads in a circle: \(source) is itself made from \(name); one of them needs another source"
+        if let path = path(from: source, to: name) {
+            let names = ([name] + path).map(\.description)
+            return "circular source: \(names.joined(separator: " -> "))"
         }
         let longest = DerivationSources.maximumChain
         guard length(of: source, within: longest) >= longest else { return nil }
-        return "makes a chain of more than \(longest) sessions, each made from the next"
+        return "has a chain of more than \(longest) sessions, each the source of the previous one"
     }
 
-    private func leads(from source: SessionName, to name: SessionName) -> Bool {
+    /// Returns the sessions from `source` to `name`, each a source of the previous one.
+    ///
+    /// - Returns: the sessions, or `nil` if `source` is not made from `name`.
+    private func path(from source: SessionName, to name: SessionName) -> [SessionName]? {
         var reached: Set<SessionName> = []
-        var next = [source]
-        while let latest = next.popLast() {
-            guard latest != name else { return true }
-            if reached.insert(latest).inserted { next += sources[latest] ?? [] }
+        var next = [[source]]
+        while let path = next.popLast(), let latest = path.last {
+            guard latest != name else { return path }
+            if reached.insert(latest).inserted { next += (sources[latest] ?? []).map { path + [$0] } }
         }
-        return false
+        return nil
     }
 
     /// Returns the length of the longest chain from `name`, at most `limit`.

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import TOML
+import Text
 
 /// A reader of the keys of one table as typed values.
 ///
@@ -38,6 +39,11 @@ struct TableReader {
         problems.add(name(of: key), at: position(of: key), message)
     }
 
+    /// Reports an error with the step that helps.
+    func report(_ key: String, _ message: String, _ remedy: Remedy) {
+        report(key, "\(message) \(remedy.parenthesized)")
+    }
+
     /// Reports every key that was not read; call this last.
     func refuseUnknownKeys() {
         for entry in table.entries where !known.contains(entry.key) {
@@ -57,9 +63,9 @@ struct TableReader {
     ///
     /// - Parameters:
     ///   - keys: the keys.
-    ///   - reason: completes "is never used: …".
+    ///   - reason: completes "has no effect: …".
     mutating func refuse(_ keys: some Sequence<String>, _ reason: String) {
-        for key in keys where value(key) != nil { report(key, "is never used: \(reason)") }
+        for key in keys where value(key) != nil { report(key, "has no effect: \(reason)") }
     }
 
     /// Reports an error if more than one of `keys` is set.
@@ -69,7 +75,7 @@ struct TableReader {
     func permitsOne(of keys: [String]) -> Bool {
         let written = keys.filter { has($0) }
         guard written.count > 1 else { return true }
-        report(written[1], "only one of \(written.joined(separator: ", ")) may be given")
+        report(written[1], "mutually exclusive: \(written.joined(separator: ", "))")
         return false
     }
 
@@ -101,13 +107,13 @@ struct TableReader {
     mutating func string(_ key: String) -> String? {
         let text: String? = read(key, as: "a string") { $0.text }
         guard let text, text.isEmpty || text.utf8.contains(0) else { return text }
-        report(key, "must not be empty or hold a NUL character")
+        report(key, "must not be empty or contain a NUL character")
         return nil
     }
 
     /// Reads a string that the table requires.
     mutating func required(_ key: String, _ purpose: String) -> String? {
-        if !has(key) { report(key, "is missing: \(purpose)") }
+        if !has(key) { report(key, "required: \(purpose)") }
         return string(key)
     }
 
@@ -157,7 +163,7 @@ struct TableReader {
         let texts = elements.compactMap(\.text).filter { !$0.isEmpty && !$0.utf8.contains(0) }
         guard texts.count == elements.count else {
             let culprit = elements.first { ($0.text ?? "").isEmpty || ($0.text ?? "").utf8.contains(0) }
-            problems.add(name(of: key), at: culprit?.position, "must hold only strings that are not empty")
+            problems.add(name(of: key), at: culprit?.position, "must contain only non-empty strings")
             return nil
         }
         return texts
@@ -214,7 +220,7 @@ struct TableReader {
         }
         return (elements ?? []).compactMap { element in
             guard case .table(let inner) = element.content else {
-                let message = "must hold tables, each beginning with \(example), not \(element.kind)"
+                let message = "must contain tables, each beginning with \(example), not \(element.kind)"
                 problems.add(name(of: key), at: element.position, message)
                 return nil
             }

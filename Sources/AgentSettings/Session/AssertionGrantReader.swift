@@ -33,13 +33,13 @@ struct AssertionGrantReader: SessionPartReading {
         switch source {
         case .session, .file, .command:
             if table.has("assertion_claims") {
-                table.report("assertion_claims", "is never used: somebody else has made the assertion")
+                table.report("assertion_claims", "has no effect: the assertion is signed elsewhere")
             }
         case .signed:
             if claims["iss"] == nil, !table.has("client_id") {
                 table.report(
                     "assertion_claims",
-                    "must have \"iss\", or write client_id: who makes the assertion"
+                    "must contain \"iss\", the issuer of the assertion, unless client_id is set"
                 )
             }
         case .serviceAccount: checkServiceAccount(claims)
@@ -50,7 +50,7 @@ struct AssertionGrantReader: SessionPartReading {
 
     /// Reports the keys of assertion grants in a session of another flow.
     mutating func refuse() {
-        table.refuse(Self.own, "it is for flow \"jwt_bearer\"")
+        table.refuse(Self.own, "only for flow \"jwt_bearer\"")
     }
 
     private mutating func source() -> AssertionGrant.Source? {
@@ -59,7 +59,7 @@ struct AssertionGrantReader: SessionPartReading {
         let account = table.path("service_account_file", home: home)
         let key = key()
         guard let first = Self.sources.first(where: { table.has($0) }) else {
-            table.report("flow", "\"jwt_bearer\" needs one of \(Self.sources.joined(separator: ", "))")
+            table.report("flow", "\"jwt_bearer\" requires one of \(Self.sources.joined(separator: ", "))")
             return nil
         }
         guard table.permitsOne(of: Self.sources) else { return nil }
@@ -73,7 +73,7 @@ struct AssertionGrantReader: SessionPartReading {
         let command = table.command("assertion_key_command")
         let identifier = table.string("assertion_key_id")
         if table.has("assertion_key_id"), !Self.keys.contains(where: { table.has($0) }) {
-            table.report("assertion_key_id", "is never used: it is for an assertion_key_file")
+            table.report("assertion_key_id", "has no effect without an assertion key")
         }
         let source: SecretSource? = command.map { .command($0) } ?? file.map { .file($0) }
         return source.map { AssertionKey($0, identifier: identifier) }
@@ -95,10 +95,10 @@ struct AssertionGrantReader: SessionPartReading {
 
     private static func objection(to claim: TOMLTable.Entry) -> String? {
         guard !AssertionGrant.freshClaims.contains(claim.key) else {
-            return "must not be written: each assertion has its own"
+            return "must not be set: each assertion has its own value"
         }
         if AssertionGrant.textClaims.contains(claim.key) {
-            return claim.value.text?.isEmpty == false ? nil : "must be one string that is not empty"
+            return claim.value.text?.isEmpty == false ? nil : "must be a non-empty string"
         }
         guard JSONValue(claim.value) == nil else { return nil }
         return
@@ -108,11 +108,14 @@ struct AssertionGrantReader: SessionPartReading {
     /// Reports claims and keys that a service account cannot have: its file names the issuer, and `scopes`
     /// the scopes.
     private mutating func checkServiceAccount(_ claims: JSONObject) {
-        let said = [("iss", "the file says it"), ("scope", "write scopes into the session")]
+        let said = [
+            ("iss", "the service account file sets this claim"),
+            ("scope", "the key scopes sets this claim"),
+        ]
         for (claim, place) in said where claims[claim] != nil {
-            table.report("assertion_claims", "must not have \"\(claim)\": \(place)")
+            table.report("assertion_claims", "must not contain \"\(claim)\": \(place)")
         }
-        table.refuse(["audience", "resources"], "the tokens of a service account are for scopes")
+        table.refuse(["audience", "resources"], "tokens of a service account have only scopes")
     }
 }
 

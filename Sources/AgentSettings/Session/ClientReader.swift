@@ -34,7 +34,7 @@ struct ClientReader: SessionPartReading {
         guard kind.hasClients else { return "" }
         // The assertion identifies the client, so client_id is optional (RFC 7523 §2.1).
         if flow == .jwtBearer, !table.has("client_id") { return withoutClient() }
-        return table.required("client_id", "the name of the client registered at the authorization server")
+        return table.required("client_id", "client ID registered at the authorization server")
     }
 
     /// Returns an empty ID for a client that is registered at the login, or `nil` if the session requires an
@@ -45,11 +45,11 @@ struct ClientReader: SessionPartReading {
     private mutating func unregistered(_ flow: LoginFlow) -> String? {
         guard withoutClient() != nil else { return nil }
         if flow == .import {
-            table.report("client_id", "is missing: a refresh token is of the client it was given to")
+            table.report("client_id", "required: a refresh token works only with the client it was issued to")
             return nil
         }
         if flow == .tokenExchange {
-            table.report("client_id", "is missing: an exchange is made by a registered client")
+            table.report("client_id", "required: a token exchange works only with a registered client")
             return nil
         }
         return ""
@@ -59,7 +59,7 @@ struct ClientReader: SessionPartReading {
     private mutating func withoutClient() -> String? {
         _ = table.string("client_id")
         guard let proof = Self.writtenProofs(in: table).first else { return "" }
-        table.report("client_id", "is missing: \(proof) is of a registered client")
+        table.report("client_id", "required: \(proof) authenticates the client with this ID")
         return nil
     }
 
@@ -67,9 +67,13 @@ struct ClientReader: SessionPartReading {
     private mutating func metadataURL(_ flow: LoginFlow) -> String? {
         let address = table.url("client_metadata_url")
         if address != nil, table.has("client_id") {
-            table.report("client_metadata_url", "must not stand beside client_id, which always wins")
+            table.report("client_metadata_url", "cannot be combined with client_id, which takes precedence")
         } else if address != nil, flow == .jwtBearer {
-            table.report("client_metadata_url", "is never used: write it as client_id")
+            table.report(
+                "client_metadata_url",
+                "has no effect with flow \"jwt_bearer\"",
+                .set("client_id to this URL")
+            )
         }
         return address?.description
     }
@@ -118,7 +122,7 @@ struct ClientReader: SessionPartReading {
         let command = table.command("client_assertion_command")
         table.permitsOne(of: ClientKeys.keys + ClientKeys.assertions)
         if let word, word.bytewise != "github-actions" {
-            table.report("client_assertion", "\"\(word)\" is not \"github-actions\"")
+            table.report("client_assertion", "must be \"github-actions\", not \"\(word)\"")
         }
         return command.map { .command($0) } ?? file.map { .file($0) } ?? word.map { _ in .gitHubActions }
     }
@@ -129,10 +133,7 @@ struct ClientReader: SessionPartReading {
         case nil, "endpoint": return .endpoint
         case "issuer":
             if !table.has("issuer") {
-                table.report(
-                    "client_assertion_audience",
-                    "is \"issuer\", which needs the issuer of the server"
-                )
+                table.report("client_assertion_audience", "\"issuer\" requires the key issuer")
             }
             return .issuer
         case let text?: return .other(text)
@@ -148,8 +149,8 @@ struct ClientReader: SessionPartReading {
             table.report(
                 key,
                 method == .automatic
-                    ? "is never used: it is for a client with a key or assertions"
-                    : "is never used: client_authentication is \"\(method.rawValue)\""
+                    ? "has no effect without a client key or assertion"
+                    : "has no effect with client_authentication = \"\(method.rawValue)\""
             )
         }
         if method == .privateKeyJWT { refuseKeysOfSigners() }
@@ -157,7 +158,7 @@ struct ClientReader: SessionPartReading {
         for needed in missing {
             table.report(
                 "client_authentication",
-                "\"\(method.rawValue)\" needs \(needed.joined(separator: " or "))"
+                "\"\(method.rawValue)\" requires \(needed.joined(separator: " or "))"
             )
         }
         return missing.isEmpty
@@ -171,7 +172,7 @@ struct ClientReader: SessionPartReading {
         }
         for key in written(ClientKeys.ofSigners)
         where key != ClientKeys.audience || ready != ClientKeys.requested {
-            table.report(key, "is never used: what \(ready) gives is signed elsewhere")
+            table.report(key, "has no effect: the assertion of \(ready) is signed elsewhere")
         }
     }
 

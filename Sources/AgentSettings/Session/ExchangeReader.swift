@@ -51,14 +51,14 @@ struct ExchangeReader: SessionPartReading {
 
     /// Reports the keys of an exchange in a session of another flow.
     mutating func refuse() {
-        table.refuse(Self.keys, "it is for flow \"token_exchange\"")
+        table.refuse(Self.keys, "only for flow \"token_exchange\"")
     }
 
     private mutating func subject() -> TokenExchange.Subject? {
         let file = table.path("subject_token_file", home: home)
         let command = table.command("subject_token_command")
         guard let first = Self.subjects.first(where: { table.has($0) }) else {
-            table.report("from", "is missing: the session whose token is exchanged, or subject_token_file")
+            table.report("from", "required: session whose token is exchanged, or subject_token_file")
             return nil
         }
         guard table.permitsOne(of: Self.subjects) else { return nil }
@@ -68,11 +68,11 @@ struct ExchangeReader: SessionPartReading {
     private func tokenType(_ text: String?, _ key: String) -> TokenType? {
         guard let text else { return nil }
         guard let type = TokenType(written: text) else {
-            table.report(key, "\"\(text)\" is no token type; write a word such as \"access_token\", or a URI")
+            table.report(key, "\"\(text)\" is not a token type such as \"access_token\", or a URI")
             return nil
         }
         guard type != .refreshToken else {
-            table.report(key, "must not be a refresh token: none is sent to another server, and none is kept")
+            table.report(key, "must not be a refresh token: exchanges do not support it")
             return nil
         }
         return type
@@ -87,7 +87,7 @@ extension TableReader {
         sources.actor = sessionName(actor, "actor_from")
         sources.isOpen = word("derived", DerivedVisibility.self) == .open
         if sources.isOpen, !has("from"), actor == nil {
-            report("derived", "is never used: the session is made from no other")
+            report("derived", "has no effect without from or actor_from")
         }
         return sources
     }
@@ -95,7 +95,7 @@ extension TableReader {
     private func sessionName(_ text: String?, _ key: String) -> SessionName? {
         guard let text else { return nil }
         if let name = SessionName(text) { return name }
-        report(key, "\"\(text)\" is no session's name")
+        report(key, "\"\(text)\" is not a session name")
         return nil
     }
 }

@@ -26,7 +26,7 @@ struct JSONBackEndReader: SessionPartReading {
         if refresh == nil, !table.has("refresh_url"), !table.has("base_url") {
             table.report(
                 "refresh_url",
-                "is missing: where a refresh token is exchanged; or write base_url and preset"
+                "required: URL for refreshes, or base_url and preset"
             )
         }
         let codeStep = codeStep()
@@ -62,7 +62,7 @@ struct JSONBackEndReader: SessionPartReading {
             if !table.has("preset") {
                 table.report(
                     "base_url",
-                    "needs a preset, which has the paths; without one write login_url, refresh_url and logout_url"
+                    "requires preset, which has the paths, or login_url, refresh_url and logout_url"
                 )
             }
             return (nil, nil, nil)
@@ -76,11 +76,11 @@ struct JSONBackEndReader: SessionPartReading {
         let address = table.url("code_url")
         let carried = table.strings("carry")
         guard table.has("code_url") else {
-            if table.has("carry") { table.report("carry", "is never used: it needs a code_url") }
+            if table.has("carry") { table.report("carry", "has no effect without code_url") }
             return nil
         }
         if table.has("reauth_command") {
-            table.report("reauth_command", "cannot log in with code_url: only a person gets the code")
+            table.report("reauth_command", "cannot be combined with code_url: only a user gets the code")
         }
         return address.map { CodeStep(url: $0.description, carriedMembers: carried ?? []) }
     }
@@ -132,8 +132,8 @@ struct JSONBackEndReader: SessionPartReading {
         if place == nil {
             table.report(
                 key,
-                "must be up to \(JSONPath.longest) names with dots between, such as \"\(example)\", or an array "
-                    + "of names where one holds a dot"
+                "must be at most \(JSONPath.longest) names joined by dots, such as \"\(example)\", "
+                    + "or an array of names"
             )
         }
         return place
@@ -171,14 +171,14 @@ struct JSONBackEndReader: SessionPartReading {
             if reader.has("file") || reader.has("command") { return secret(reader).map { .secret($0) } }
             guard !areHeaders else { break }
             guard depth < JSONBackEndReader.deepest else {
-                parent.report(entry.key, "is nested too deeply: \(JSONBackEndReader.deepest) tables in all")
+                parent.report(entry.key, "has more than \(JSONBackEndReader.deepest) nested tables")
                 return nil
             }
             return .object(entries(of: reader, depth: depth + 1, areHeaders: false))
         case .integer, .float, .boolean, .dateTime, .array: break
         }
-        let simple = areHeaders ? "a string" : "a string, an integer, a boolean, a table of these"
-        let secret = "or for a secret { file = \"…\" } or { command = […] }"
+        let simple = areHeaders ? "a string" : "a string, integer, boolean, table"
+        let secret = "or a secret as { file = \"…\" } or { command = […] }"
         parent.report(entry.key, "must be \(simple), \(secret), not \(entry.value.kind)")
         return nil
     }

@@ -27,7 +27,7 @@ enum ProxyKeys {
         table.permitsOne(of: sources)
         let hasProxy = text != nil && text?.bytewise != "direct"
         for key in sources where table.has(key) && !hasProxy {
-            table.report(key, "has no effect: proxy names no proxy")
+            table.report(key, "has no effect: the key proxy does not set a proxy")
         }
         guard let text else { return fallback }
         guard hasProxy else { return .direct }

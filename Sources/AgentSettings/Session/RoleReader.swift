@@ -26,7 +26,7 @@ struct RoleReader: SessionPartReading {
     private mutating func assumedRole() -> AWSRole? {
         let arn = table.required(
             "role_arn",
-            "the role, as \"arn:aws:iam::123456789012:role/NAME\", or account_id and role_name"
+            "role as \"arn:aws:iam::123456789012:role/NAME\", or account_id and role_name"
         )
         let written = table.url("sts_endpoint")?.description
         let region = table.awsRegion(unless: ["sts_endpoint"])
@@ -47,10 +47,10 @@ struct RoleReader: SessionPartReading {
             "role_arn", "region", "sts_endpoint", "role_session_name", "duration", "subject_token_type",
         ]
         for key in others where table.value(key) != nil {
-            table.report(key, "must not stand beside account_id and role_name, whose source says the rest")
+            table.report(key, "cannot be combined with account_id and role_name")
         }
-        let account = table.required("account_id", "the number of the account, beside role_name")
-        let name = table.required("role_name", "the name of the role, beside account_id")
+        let account = table.required("account_id", "number of the account that assigns role_name")
+        let name = table.required("role_name", "name of the role in account_id")
         guard let account, let name else { return nil }
         if let role = AssignedRole(account: account, name: name) { return PortalRole(role) }
         if !AssignedRole.isAccount(account) {
@@ -65,7 +65,7 @@ struct RoleReader: SessionPartReading {
     /// Reads the source session, and which of its tokens is sent.
     mutating func sources(_ server: ServerProfile.Kind?) -> DerivationSources {
         if !table.has("from") {
-            table.report("from", "is missing: the session whose token the role is given for")
+            table.report("from", "required: session whose token is exchanged for the role")
         }
         var sources = table.sources()
         if case .portalRole = server { return sources }

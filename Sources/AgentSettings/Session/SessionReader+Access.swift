@@ -14,12 +14,12 @@ extension SessionReader {
         }
         if Set(steps).count < steps.count { table.report("reauth", "must not name a step twice") }
         if let place = steps.firstIndex(of: .prompt), place < steps.count - 1 {
-            table.report("reauth", "\"prompt\" must be the last step: nothing is tried after a person")
+            table.report("reauth", "\"prompt\" must be the last step")
         }
         if steps.contains(.clientCredentials), ClientReader.writtenProofs(in: table).isEmpty {
             table.report(
                 "reauth",
-                "client_credentials needs a client secret, key or assertion, such as client_secret_command"
+                "client_credentials requires a client secret, key or assertion"
             )
         }
         return steps
@@ -30,10 +30,10 @@ extension SessionReader {
         let isWritten = table.has("reauth_command")
         let command = table.command("reauth_command") ?? []
         if steps.contains(.command), !isWritten {
-            table.report("reauth_command", "is missing: reauth names \"command\"")
+            table.report("reauth_command", "required: reauth contains \"command\"")
         }
         if !steps.contains(.command), isWritten {
-            table.report("reauth_command", "is never used: add \"command\" to reauth")
+            table.report("reauth_command", "has no effect: reauth does not contain \"command\"")
         }
         return command
     }
@@ -44,7 +44,7 @@ extension SessionReader {
         for host in hosts where HostRule(host) == nil {
             table.report(
                 "hosts",
-                "\"\(host)\" is no server; write \"git.example.com\", \"*.example.com\" or \"user@git.example.com:8443\""
+                "\"\(host)\" is not a host such as \"git.example.com\", \"*.example.com\" or \"user@git.example.com:8443\""
             )
         }
         return hosts
@@ -65,7 +65,7 @@ extension SessionReader {
             table.problems.add(
                 table.name(of: "allow"),
                 at: value.position,
-                "must hold tables such as { exe = \"/usr/bin/git\" } or { unit = \"backup.service\" }"
+                "must contain tables such as { exe = \"/usr/bin/git\" } or { unit = \"backup.service\" }"
             )
             return nil
         }
@@ -85,14 +85,14 @@ extension SessionReader {
             table.problems.add(
                 reader.path,
                 at: value.position,
-                "cannot ask for confirmation: set hooks.confirm, the command that asks"
+                "confirm = true requires the command hooks.confirm"
             )
         }
         if !reader.has("exe"), !reader.has("unit"), !reader.has("proxy"), !confirms {
             table.problems.add(
                 reader.path,
                 at: value.position,
-                "must name an exe, a unit or a proxy, or confirm = true"
+                "requires exe, unit, proxy or confirm = true"
             )
         }
         return AllowRule(
@@ -107,7 +107,7 @@ extension SessionReader {
     /// Reads `sha256`, which requires `exe`.
     private func digest(_ reader: inout TableReader) -> String? {
         guard let digest = reader.string("sha256")?.lowercased() else { return nil }
-        if !reader.has("exe") { reader.report("sha256", "needs an exe it belongs to") }
+        if !reader.has("exe") { reader.report("sha256", "requires exe") }
         let isDigest = digest.utf8.count == 64 && digest.allSatisfy(\.isHexDigit)
         if !isDigest { reader.report("sha256", "must be 64 hexadecimal digits, as sha256sum prints them") }
         return digest

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
+import Text
 import TokenCore
 
 /// The keys that depend on the kind of server.
@@ -22,7 +23,7 @@ extension SessionReader {
     private mutating func issuer() -> ServerProfile.Kind? {
         let metadata = table.url("metadata_url")?.description
         if !table.has("issuer") {
-            table.report("issuer", "is missing: the address of the authorization server")
+            table.report("issuer", "required: URL of the authorization server")
         }
         return issuerName().map { .oidc(issuer: $0, metadata: metadata) }
     }
@@ -43,17 +44,17 @@ extension SessionReader {
         let metadata = table.url("metadata_url")?.description
         let issuer = issuerName()
         if metadata != nil, !table.has("issuer") {
-            table.report("issuer", "is missing: metadata_url is where the metadata of this one are")
+            table.report("issuer", "required: the issuer that metadata_url describes")
         }
         if table.has("resources") {
-            table.report("resources", "must not stand beside resource, which is asked for by itself")
+            table.report("resources", "cannot be combined with resource, which is always requested")
         }
         let others = ["reauth_command"] + ExchangeReader.subjects + AssertionGrantReader.sources
         let secrets = ClientReader.writtenProofs(in: table) + others.filter { table.has($0) }
         if !table.has("issuer"), let secret = secrets.first {
             table.report(
                 "issuer",
-                "is missing: \(secret) is for one server, which a resource must not choose"
+                "required: \(secret) must not be sent to a server that the resource chooses"
             )
         }
         return address.map {
@@ -63,8 +64,9 @@ extension SessionReader {
 
     private mutating func refuseResource(_ kind: ServerKind) {
         _ = table.value("resource")
-        let instead = kind.isStandard ? "; what tokens are to be for is written as resources, an array" : ""
-        table.report("resource", "belongs to kind oidc, where it names the server\(instead)")
+        let message = "requires kind \"oidc\", where it selects the server"
+        guard kind.isStandard else { return table.report("resource", message) }
+        table.report("resource", message, .set("resources to request tokens for resources"))
     }
 
     private mutating func fixedEndpoints() -> FixedEndpoints? {
@@ -76,7 +78,7 @@ extension SessionReader {
             } else {
                 table.report(
                     "token_endpoint",
-                    "is missing: without discovery the endpoints are written by hand"
+                    "required: kind \"oauth2\" has no discovery"
                 )
             }
         }
@@ -106,8 +108,8 @@ extension SessionReader {
     }
 
     private mutating func cognito() -> CognitoPool? {
-        let region = table.required("region", "the AWS region of the user pool, such as \"eu-west-1\"")
-        let pool = table.required("user_pool_id", "as the AWS console shows it, such as \"eu-west-1_abc\"")
+        let region = table.required("region", "AWS region of the user pool, such as \"eu-west-1\"")
+        let pool = table.required("user_pool_id", "ID in the AWS console, such as \"eu-west-1_abc\"")
         let endpoint = table.url("endpoint")
         let flow = table.word("auth_flow", CognitoPool.AuthFlow.self)
         let rotates = table.boolean("rotates")
@@ -135,7 +137,7 @@ extension SessionReader {
 
 extension TableReader {
     mutating func requiredURL(_ key: String, _ purpose: String) -> EndpointURL? {
-        if !has(key) { report(key, "is missing: \(purpose)") }
+        if !has(key) { report(key, "required: \(purpose)") }
         return url(key)
     }
 

@@ -17,7 +17,7 @@ extension SessionReader {
         let exchanged = exchanged(flow)
         let asserted = asserted(flow)
         if flow.isLogin {
-            table.refuse(["from", "derived"], "it is for flow \"token_exchange\" or \"jwt_bearer\"")
+            table.refuse(["from", "derived"], "only for flow \"token_exchange\" or \"jwt_bearer\"")
         }
         return exchanged ?? asserted ?? DerivationSources()
     }
@@ -48,7 +48,7 @@ extension SessionReader {
             "acr_values", "max_age", "authorization_parameters",
         ]
         let reason =
-            hasPeople ? "only a person logs in to such a session" : "the session has no login of its own"
+            hasPeople ? "only a user can log in to this session" : "the session has no login"
         table.refuse(silent + (hasPeople ? [] : others), reason)
     }
 }
@@ -57,7 +57,7 @@ extension TableReader {
     /// Reads the keys of kind `command`.
     mutating func commandSource() -> CommandSource? {
         if !has("command") {
-            report("command", "is missing: the program that prints a token, with its arguments")
+            report("command", "required: program that prints a token, with its arguments")
         }
         let words = command("command")
         let remedy = string("login_remedy")

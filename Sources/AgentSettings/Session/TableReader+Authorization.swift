@@ -26,7 +26,7 @@ extension TableReader {
         let port = integer("redirect_port", in: 0...65_535)
         let uri = string("redirect_uri")
         if has("redirect_uri"), has("redirect_port") {
-            report("redirect_port", "must not stand beside redirect_uri, which has a port of its own")
+            report("redirect_port", "cannot be combined with redirect_uri, which contains the port")
         }
         return uri.map { .registered($0) } ?? .port(port ?? 0)
     }

@@ -6,8 +6,8 @@ import OAuthClient
 extension TableReader {
     /// Reads the app and its installation, or returns `nil` with the reasons in the problem list.
     mutating func gitHubApp(home: String?) -> GitHubApp? {
-        let id = numberOrName("app_id", "the number or the client ID of the app")
-        let place = numberOrName("installation", "its number, or the account it is on")
+        let id = numberOrName("app_id", "number or client ID of the app")
+        let place = numberOrName("installation", "number of the installation, or its account")
         let key = appKey(home: home)
         let repositories = strings("repositories") ?? []
         var permissions = table("permissions")
@@ -31,8 +31,8 @@ extension TableReader {
             report(
                 "key_file",
                 has("key_file")
-                    ? "only one of key_file, key_command may be given"
-                    : "is missing: the private key of the app, as GitHub made it"
+                    ? "mutually exclusive: key_file, key_command"
+                    : "required: private key of the app, as downloaded from GitHub"
             )
             return nil
         }
@@ -41,7 +41,7 @@ extension TableReader {
 
     /// Reads a number above 0 or a name, which the table requires.
     private mutating func numberOrName(_ key: String, _ purpose: String) -> String? {
-        if !has(key) { report(key, "is missing: \(purpose)") }
+        if !has(key) { report(key, "required: \(purpose)") }
         guard case .integer? = value(key)?.content else { return string(key) }
         return integer(key, in: 1...Int.max).map(String.init)
     }

@@ -8,7 +8,7 @@ extension TableReader {
     mutating func identityCenter() -> IdentityCenter? {
         let start = requiredURL(
             "start_url",
-            "the address of the access portal, such as \"https://example.awsapps.com/start\""
+            "URL of the access portal, such as \"https://example.awsapps.com/start\""
         )
         let tokens = baseAddress("sso_oidc_endpoint")
         let portal = baseAddress("sso_endpoint")
@@ -23,7 +23,7 @@ extension TableReader {
     mutating func awsRegion(unless endpoints: [String]) -> String? {
         guard let region = string("region") else {
             if !has("region"), !endpoints.allSatisfy({ has($0) }) {
-                report("region", "is missing: the AWS region, such as \"eu-west-1\"")
+                report("region", "required: AWS region, such as \"eu-west-1\"")
             }
             return nil
         }

@@ -150,17 +150,17 @@ package struct SessionLineage {
         ([session] + ancestors(of: session) { _ in true }).map(\.fingerprint).joined(separator: "\n")
     }
 
-    /// Returns the command to run instead of a login if `session` has none, or `nil` if it has one.
-    package func loginSubstitute(for session: ConfiguredSession) -> String? {
+    /// Returns the step that replaces a login if `session` has none, or `nil` if it has one.
+    package func loginSubstitute(for session: ConfiguredSession) -> Remedy? {
         guard session.hasNoLogin else { return nil }
         var last = session
         var seen: Set<SessionName> = []
         while seen.insert(last.name).inserted, let source = last.sources.subject.flatMap({ sessions[$0] }) {
             last = source
         }
-        guard last.hasNoLogin else { return "tokenctl login \(last.name)" }
-        if case .command(let command) = last.server, let remedy = command.loginRemedy { return remedy }
-        return "tokenctl refresh \(session.name)"
+        guard last.hasNoLogin else { return .run("tokenctl login \(last.name)") }
+        if case .command(let command) = last.server, let remedy = command.loginRemedy { return .run(remedy) }
+        return .run("tokenctl refresh \(session.name)")
     }
 
     /// Returns the direct and indirect sources of `session`, each once.

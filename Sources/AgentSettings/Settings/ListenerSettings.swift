@@ -37,7 +37,7 @@ package struct ListenerSettings: Equatable, Sendable {
         if let path = message.authorityFile {
             let text = try ListenerSettings.text("ca_file", path)
             guard text.bytewise.contains("-----BEGIN CERTIFICATE-----") else {
-                throw ConfigurationProblem(key: "ca_file", message: "\(path) holds no PEM certificate")
+                throw ConfigurationProblem(key: "ca_file", message: "\(path) contains no PEM certificate")
             }
             message.authorities = text
         }
@@ -76,14 +76,15 @@ package struct ListenerSettings: Equatable, Sendable {
                     text = String(decoding: text.utf8.dropLast(), as: UTF8.self)
                 }
                 guard ProxyCredentials(text.utf8) != nil else {
-                    let message = "\(path) must hold USER:PASSWORD on one line"
+                    let message = "\(path) must contain USER:PASSWORD on one line"
                     throw ConfigurationProblem(key: ConfiguredProxy.fileKey, message: message)
                 }
                 message.forwardProxyCredentials = text
             case .command:
+                let remedy = Remedy.set("proxy_credentials_file")
                 throw ConfigurationProblem(
                     key: ConfiguredProxy.commandKey,
-                    message: "is not run for listeners: write proxy_credentials_file"
+                    message: "cannot be used for listeners \(remedy.parenthesized)"
                 )
             }
         }

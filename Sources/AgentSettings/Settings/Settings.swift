@@ -25,12 +25,13 @@ package struct Settings: Equatable, Sendable {
     /// The sockets in the order of the file.
     package var sockets: [SocketSettings]
     /// The token files in the order of the file.
-    package var files: [FileSettings]
+    package var files: [TokenFileSettings]
     /// The listeners in the order of the file, all `[[proxy]]` first.
     package var listeners: [ListenerSettings]
     /// The errors in `sessions.d`, each of which makes one session unavailable, or all of them.
     package var mistakes: [ConfigurationProblem]
-    /// Whether some files of `sessions.d` were skipped without being examined.
+    /// Whether `sessions.d` could not be read completely, so that it may define more sessions than
+    /// ``sessions`` contains.
     package var lacksFiles: Bool
 
     package init(
@@ -44,7 +45,7 @@ package struct Settings: Equatable, Sendable {
         sessions: [ConfiguredSession] = [],
         places: [SessionName: SessionTableLocation] = [:],
         sockets: [SocketSettings] = [],
-        files: [FileSettings] = [],
+        files: [TokenFileSettings] = [],
         listeners: [ListenerSettings] = [],
         mistakes: [ConfigurationProblem] = [],
         lacksFiles: Bool = false

@@ -26,8 +26,8 @@ package struct ReservedPaths: Equatable, Sendable {
         func isPlace(of own: String) -> Bool {
             place == ReservedPaths.place(of: own).bytewise || place == ReservedPaths.resolved(own).bytewise
         }
-        if isPlace(of: socket) { return "is the agent's own socket" }
-        if isPlace(of: socket + ".lock") { return "is the lock of the agent's own socket" }
+        if isPlace(of: socket) { return "is the agent's socket" }
+        if isPlace(of: socket + ".lock") { return "is the lock file of the agent's socket" }
         return isPlace(of: configuration) ? "is the configuration file" : nil
     }
 
@@ -43,7 +43,7 @@ package struct ReservedPaths: Equatable, Sendable {
         if isWithin(SessionFiles.directory(beside: configuration)) {
             return "is in sessions.d, where each file is a session"
         }
-        return isWithin(stateDirectory) ? "is in the state directory, which is the agent's own" : nil
+        return isWithin(stateDirectory) ? "is in the agent's state directory" : nil
     }
 
     /// Returns `path` with the links of its directory resolved.

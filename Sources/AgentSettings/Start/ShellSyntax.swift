@@ -43,7 +43,7 @@ package enum ShellSyntax: Equatable, Sendable {
     }
 
     /// Quotes `text` as one word, whatever it contains.
-    private func quoted(_ text: String) -> String {
+    func quoted(_ text: String) -> String {
         if text.utf8.allSatisfy(\.isPlainInEveryShell) { return text }
         switch self {
         case .sh: return "'" + text.replacing("'", with: "'\\''") + "'"

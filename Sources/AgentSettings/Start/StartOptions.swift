@@ -3,7 +3,7 @@
 /// The options on the command line of `tokenagent`.
 package struct StartOptions: Equatable, Sendable {
     /// The operation to perform.
-    package enum Form: Equatable, Sendable {
+    package enum Operation: Equatable, Sendable {
         /// Start an agent in the background and print how to reach it.
         case background
         /// Run the agent in this process.
@@ -33,7 +33,7 @@ package struct StartOptions: Equatable, Sendable {
         case help
     }
 
-    package var form = Form.background
+    package var form = Operation.background
     /// The shell syntax, or `nil` to choose it by `$SHELL`.
     package var syntax: ShellSyntax?
     package var socket: String?
@@ -85,17 +85,17 @@ extension StartOptions {
             try read(word, &rest, in: directory)
         }
         guard !wantsJSON || form == .checkConfiguration else {
-            throw UsageError("--json goes with --check-config")
+            throw UsageError("--json requires --check-config")
         }
         guard drafts == nil && session == nil || wantsJSON else {
-            throw UsageError("--drafts and --session go with --check-config --json")
+            throw UsageError("--drafts and --session require --check-config --json")
         }
         guard listener == nil || form == .listListeners else {
-            throw UsageError("--listener goes with --list-listeners")
+            throw UsageError("--listener requires --list-listeners")
         }
         guard !rest.isEmpty else { return }
         guard form == .background else {
-            throw UsageError("\(rest[rest.startIndex]) cannot be combined with another form of start")
+            throw UsageError("a command cannot be combined with another mode: \(rest[rest.startIndex])")
         }
         form = .around(Array(rest))
     }
@@ -108,12 +108,12 @@ extension StartOptions {
         let (name, attached) = StartOptions.split(word)
         func value() throws(UsageError) -> String {
             if let attached { return attached }
-            guard let next = rest.popFirst() else { throw UsageError("\(name) needs a value") }
+            guard let next = rest.popFirst() else { throw UsageError("\(name) requires a value") }
             return next
         }
         func path() throws(UsageError) -> String {
             let text = try value()
-            guard !text.isEmpty else { throw UsageError("\(name) needs a path") }
+            guard !text.isEmpty else { throw UsageError("\(name) requires a path") }
             return StartOptions.absolute(text, in: directory)
         }
         switch name {
@@ -124,7 +124,9 @@ extension StartOptions {
         case "--session": session = try value()
         case "--make-fleet-key":
             let name = try value()
-            guard let file = rest.popFirst(), !file.isEmpty else { throw UsageError("\(word) needs a file") }
+            guard let file = rest.popFirst(), !file.isEmpty else {
+                throw UsageError("\(word) requires a file")
+            }
             try be(.makeFleetKey(name: name, file: StartOptions.absolute(file, in: directory)))
         case "--renew-fleet-key": try be(.renewFleetKey(file: path()))
         case "--stage-fleet-key": try be(.stageFleetKey(file: path()))
@@ -160,10 +162,10 @@ extension StartOptions {
         }
     }
 
-    private mutating func be(_ wanted: Form) throws(UsageError) {
+    private mutating func be(_ wanted: Operation) throws(UsageError) {
         guard form == .background || form == wanted else {
             throw UsageError(
-                "only one of -D, -k, --check-config, --remove-token-files, --version and --help may be given"
+                "mutually exclusive: -D, -k, --check-config, --remove-token-files, --version, --help"
             )
         }
         form = wanted
@@ -180,7 +182,7 @@ extension StartOptions {
     }
 
     private static func number(_ name: String, _ text: String) throws(UsageError) -> Int32 {
-        guard let number = Int32(text), number >= 0 else { throw UsageError("\(name) needs a number") }
+        guard let number = Int32(text), number >= 0 else { throw UsageError("\(name) requires a number") }
         return number
     }
 

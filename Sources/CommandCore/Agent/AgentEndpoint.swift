@@ -58,26 +58,32 @@ package struct AgentEndpoint: Equatable, Sendable {
         _ request: AgentRequest,
         timeout: Duration = .seconds(60)
     ) throws(AgentError) -> WireMessage<Members> {
-        var agent = try connect()
-        return try agent.message(request, timeout: timeout)
+        try WaitNotice.during(.response) { () throws(AgentError) in
+            var agent = try connect()
+            return try agent.message(request, timeout: timeout)
+        }
     }
 
-    /// Requests a token and waits for it for as long as `demand` allows.
-    package func token(_ demand: TokenRequest) throws(AgentError) -> AgentToken {
-        var agent = try waiting(as: demand).connect()
-        return try agent.token(demand)
+    /// Requests a token and waits for it for as long as `tokenRequest` allows.
+    package func token(_ tokenRequest: TokenRequest) throws(AgentError) -> AgentToken {
+        try WaitNotice.during(.response) { () throws(AgentError) in
+            var agent = try waiting(as: tokenRequest).connect()
+            return try agent.token(tokenRequest)
+        }
     }
 
     /// Connects and sends one request whose response has no content of interest.
     package func send(_ request: AgentRequest, timeout: Duration = .seconds(60)) throws(AgentError) {
-        var agent = try connect()
-        _ = try agent.exchange(request, timeout: timeout)
+        try WaitNotice.during(.response) { () throws(AgentError) in
+            var agent = try connect()
+            _ = try agent.exchange(request, timeout: timeout)
+        }
     }
 
-    /// Returns this endpoint with the maximum wait that `demand` allows.
-    package func waiting(as demand: TokenRequest) -> AgentEndpoint {
+    /// Returns this endpoint with the maximum wait that `tokenRequest` allows.
+    package func waiting(as tokenRequest: TokenRequest) -> AgentEndpoint {
         var endpoint = self
-        endpoint.maximumSilence = demand.maximumSilence
+        endpoint.maximumSilence = tokenRequest.maximumSilence
         return endpoint
     }
 
@@ -113,7 +119,7 @@ extension AgentConnection {
         // A list of all sessions may hold any number of values.
         let json = try? JSONValue(parsing: body, maximumValues: .max)
         guard let message = json.flatMap({ WireMessage<Members>($0) }) else {
-            throw AgentError(.internal, "the agent's answer is not a JSON object")
+            throw AgentError(.internal, "the agent's response is not a JSON object")
         }
         return message
     }

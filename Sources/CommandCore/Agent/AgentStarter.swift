@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import Glibc
+import Text
 
 /// Automatic start of the agent if none is running, as gpg does.
 package enum AgentStarter {
@@ -16,8 +17,8 @@ package enum AgentStarter {
         guard let program = executable else {
             throw AgentError(
                 .noAgent,
-                "no agent is running and tokenagent is neither beside tokenctl nor in PATH",
-                remedy: "start it with: tokenagent"
+                "cannot start the agent: tokenagent not found next to tokenctl or in PATH",
+                remedy: .set("PATH to include the directory of tokenagent")
             )
         }
         let messages = try Pipe()
@@ -43,17 +44,17 @@ package enum AgentStarter {
         return AgentError(
             isMisconfigured ? .misconfigured : .noAgent,
             "cannot start the agent: \(complaint(in: messages))",
-            remedy: isMisconfigured ? remedy : "run: tokenagent --foreground"
+            remedy: isMisconfigured ? remedy : .run("tokenagent --foreground")
         )
     }
 
     /// The remedy for a wrong configuration: the command that shows all errors, or the variable that names no
     /// file.
-    private static var remedy: String {
+    private static var remedy: Remedy {
         guard let file = AgentPaths.variable("TOKENAGENT_CONFIG"), !file.isEmpty,
             unsafe access(file, F_OK) != 0
-        else { return "tokenctl config check" }
-        return "correct or unset TOKENAGENT_CONFIG"
+        else { return .run("tokenctl config check") }
+        return .set("TOKENAGENT_CONFIG to an existing file")
     }
 
     /// Returns the first line that the agent wrote, without the program's name.

@@ -31,12 +31,12 @@ package struct SessionSource: Sendable {
         guard address.isPlain else {
             throw AgentError(
                 .badRequest,
-                "the address has a user name, a fragment or characters that are not written in an address",
-                remedy: "leave them out, or write them as %XX"
+                "the URL contains a user name, a fragment or characters that must be escaped",
+                remedy: .set("a URL without user name and fragment, with escaped characters (%XX)")
             )
         }
         guard address.server.isPrivate, ["http", "https"].contains(address.server.scheme) else {
-            throw AgentError(.badRequest, "a token goes by https only, or by http on this machine")
+            throw AgentError(.badRequest, "tokens are sent only over https, or over http to this machine")
         }
     }
 
@@ -49,8 +49,8 @@ package struct SessionSource: Sendable {
         if let name = address.session(among: answer.sessions ?? []) { return name }
         throw AgentError(
             .notFound,
-            "no session is for \(address.text)",
-            remedy: "tokenctl login \(ShellWord.quoted(address.text))"
+            "no session for \(address.text)",
+            remedy: .run("tokenctl login \(ShellWord.quoted(address.text))")
         )
     }
 
@@ -72,7 +72,7 @@ package struct SessionSource: Sendable {
 
     private func token(_ session: String, _ proof: TokenRequest.Proof?) throws(AgentError) -> AgentToken {
         do {
-            return try endpoint.token(demand(session, proof))
+            return try endpoint.token(tokenRequest(session, proof))
         } catch {
             throw error.about(session)
         }
@@ -86,16 +86,16 @@ package struct SessionSource: Sendable {
     package func replacement(
         for refused: AgentToken,
         of session: String,
-        _ report: RefusalReport
+        _ report: TokenRejectionReport
     ) throws(AgentError) -> AgentToken? {
         do {
-            return try report.send(refused, to: endpoint, about: demand(session, nil))
+            return try report.send(refused, to: endpoint, about: tokenRequest(session, nil))
         } catch {
             throw error.about(session)
         }
     }
 
-    private func demand(_ session: String, _ proof: TokenRequest.Proof?) -> TokenRequest {
+    private func tokenRequest(_ session: String, _ proof: TokenRequest.Proof?) -> TokenRequest {
         TokenRequest(session: session, reportsRefusals: true, proof: proof)
     }
 }

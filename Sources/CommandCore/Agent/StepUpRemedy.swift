@@ -8,18 +8,18 @@ extension AgentError {
     ///
     /// The remedy contains text from a server, and users paste commands. So each part is in single quotes,
     /// and there are few parts.
-    package static func stepUp(_ wish: ReportMessage, of session: String) -> AgentError {
-        var command = ["tokenctl login \(wish.source ?? session)"]
-        if let scope = wish.scope { command.append("--scope \(ShellWord.quoted(scope))") }
-        if let classes = wish.contextClasses { command.append("--acr \(ShellWord.quoted(classes))") }
-        if let age = wish.maximumAge { command.append("--max-age \(age)s") }
+    package static func stepUp(_ challenge: ReportMessage, of session: String) -> AgentError {
+        var command = "tokenctl login \(challenge.source ?? session)"
+        if let scope = challenge.scope { command += " --scope \(ShellWord.quoted(scope))" }
+        if let classes = challenge.contextClasses { command += " --acr \(ShellWord.quoted(classes))" }
+        if let age = challenge.maximumAge { command += " --max-age \(age)s" }
         return AgentError(
             .loginRequired,
-            wish.scope == nil
-                ? "the server wants the person to log in again"
-                : "the server wants more scopes than the token has",
+            challenge.scope == nil
+                ? "the server requires the user to log in again"
+                : "the server requires more scopes than the token has",
             session: session,
-            remedy: command.joined(separator: " ")
+            remedy: .run(command)
         )
     }
 }

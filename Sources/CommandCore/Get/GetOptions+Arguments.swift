@@ -12,12 +12,12 @@ extension GetOptions {
         guard arguments.first == "get",
             arguments.count(where: { $0 == "--json" || $0.hasPrefix("--format") }) < 2
         else { return nil }
-        self.init(demand: TokenRequest(session: ""))
+        self.init(tokenRequest: TokenRequest(session: ""))
         var rest = arguments.dropFirst()
         while let argument = rest.popFirst() {
             guard argument.hasPrefix("-") else {
-                guard demand.session.isEmpty, !argument.isEmpty else { return nil }
-                demand.session = argument
+                guard tokenRequest.session.isEmpty, !argument.isEmpty else { return nil }
+                tokenRequest.session = argument
                 continue
             }
             if readFlag(argument) { continue }
@@ -28,7 +28,7 @@ extension GetOptions {
                 readOption(String(argument[..<(sign ?? argument.endIndex)]), value)
             else { return nil }
         }
-        guard !demand.session.isEmpty else { return nil }
+        guard !tokenRequest.session.isEmpty else { return nil }
     }
 
     /// Parses the command line of this process.
@@ -52,9 +52,9 @@ extension GetOptions {
     private mutating func readFlag(_ name: String) -> Bool {
         switch name {
         case "--no-wait":
-            guard demand.timeout == nil else { return false }
-            demand.timeout = .zero
-        case "--id-token": demand.wantsIDToken = true
+            guard tokenRequest.timeout == nil else { return false }
+            tokenRequest.timeout = .zero
+        case "--id-token": tokenRequest.wantsIDToken = true
         case "--json": format = .json
         case "--no-autostart": endpoint.mayStartAgent = false
         default: return false
@@ -65,17 +65,17 @@ extension GetOptions {
     private mutating func readOption(_ name: String, _ value: String) -> Bool {
         switch name {
         case "--min-valid":
-            demand.minimumValidity = DurationText.parse(value, allowingBareSeconds: true)
-            return demand.minimumValidity != nil
+            tokenRequest.minimumValidity = DurationText.parse(value, allowingBareSeconds: true)
+            return tokenRequest.minimumValidity != nil
         case "--timeout":
-            guard demand.timeout == nil else { return false }
-            demand.timeout = DurationText.parse(value, allowingBareSeconds: true)
-            return demand.timeout != nil
+            guard tokenRequest.timeout == nil else { return false }
+            tokenRequest.timeout = DurationText.parse(value, allowingBareSeconds: true)
+            return tokenRequest.timeout != nil
         case "--format":
             guard let named = TokenFormat(rawValue: value) else { return false }
             format = named
-        case "--scope": demand.scopes.append(value)
-        case "--audience": demand.audience = value
+        case "--scope": tokenRequest.scopes.append(value)
+        case "--audience": tokenRequest.audience = value
         case "--dpop-url", "--dpop-method", "--dpop-nonce": return readProofOption(name, value)
         case "--user": place.user = value
         case "--host": place.host = value
@@ -91,11 +91,11 @@ extension GetOptions {
     private mutating func readProofOption(_ name: String, _ value: String) -> Bool {
         switch name {
         case "--dpop-url":
-            demand.proof = demand.proof ?? TokenRequest.Proof(url: "")
-            demand.proof?.url = value
-        case "--dpop-method": demand.proof?.method = value
-        default: demand.proof?.nonce = value
+            tokenRequest.proof = tokenRequest.proof ?? TokenRequest.Proof(url: "")
+            tokenRequest.proof?.url = value
+        case "--dpop-method": tokenRequest.proof?.method = value
+        default: tokenRequest.proof?.nonce = value
         }
-        return demand.proof != nil
+        return tokenRequest.proof != nil
     }
 }

@@ -11,18 +11,18 @@ import Text
 ///   ``CommandLineRun`` for errors and exit statuses.
 /// - May not: link the argument parser or Foundation, because every `tokenctl get` pays for the start.
 package struct GetOptions: Equatable {
-    package internal(set) var demand: TokenRequest
+    package internal(set) var tokenRequest: TokenRequest
     var format: TokenFormat
     var place: HostAndUser
     package internal(set) var endpoint: AgentEndpoint
 
     package init(
-        demand: TokenRequest,
+        tokenRequest: TokenRequest,
         format: TokenFormat = .token,
         place: HostAndUser = HostAndUser(),
         endpoint: AgentEndpoint = AgentEndpoint()
     ) {
-        self.demand = demand
+        self.tokenRequest = tokenRequest
         self.format = format
         self.place = place
         self.endpoint = endpoint
@@ -35,20 +35,20 @@ package struct GetOptions: Equatable {
     /// - Throws: ``AgentError`` from the checks, the agent, or the write to standard output.
     package func carryOut() throws(AgentError) {
         try check()
-        var agent = try endpoint.waiting(as: demand).connect()
+        var agent = try endpoint.waiting(as: tokenRequest).connect()
         let isBare = format == .token
         let body: [UInt8]
         do {
-            body = try agent.exchange(demand, plainText: isBare).body
+            body = try agent.exchange(tokenRequest, plainText: isBare).body
         } catch {
-            throw error.about(demand.session)
+            throw error.about(tokenRequest.session)
         }
         if isBare { return try StandardOutput.write(GetOptions.checkedLine(body)) }
-        let status = AgentRequest(.get, "sessions", demand.session)
+        let status = AgentRequest(.get, "sessions", tokenRequest.session)
         let about: SessionMessage? =
             format == .json ? try? agent.message(status, timeout: .seconds(5)) : nil
         try StandardOutput.write(
-            format.render(body, wantsProof: demand.proof != nil, for: place, about: about)
+            format.render(body, wantsProof: tokenRequest.proof != nil, for: place, about: about)
         )
     }
 
@@ -57,19 +57,19 @@ package struct GetOptions: Equatable {
     /// - Throws: ``AgentError`` with the code `badRequest`.
     package func check() throws(AgentError) {
         try format.check(place)
-        guard demand.proof != nil else { return }
+        guard tokenRequest.proof != nil else { return }
         guard format.hasPlaceForProof else {
-            throw AgentError(.badRequest, "--dpop-url needs --format json, header or curl")
+            throw AgentError(.badRequest, "--dpop-url requires --format json, header or curl")
         }
-        guard !demand.wantsIDToken else {
-            throw AgentError(.badRequest, "--dpop-url is for access tokens and excludes --id-token")
+        guard !tokenRequest.wantsIDToken else {
+            throw AgentError(.badRequest, "--dpop-url cannot be combined with --id-token")
         }
     }
 
     /// Returns the bare token as the agent sent it, and requires one line of visible ASCII.
     private static func checkedLine(_ body: [UInt8]) throws(AgentError) -> [UInt8] {
         guard body.last == 0x0A, body.dropLast().isVisibleWord else {
-            throw AgentError(.internal, "the agent's answer is not a token")
+            throw AgentError(.internal, "the agent's response is not a token")
         }
         return body
     }

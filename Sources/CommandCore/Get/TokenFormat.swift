@@ -43,24 +43,21 @@ package enum TokenFormat: String, CaseIterable {
         switch self {
         case .saslXOAuth2, .saslOAuthBearer:
             guard let user = place.user, !user.isEmpty, user.utf8.allSatisfy({ $0 > 0x1F && $0 != 0x7F })
-            else { throw AgentError(.badRequest, "--format \(rawValue) needs --user") }
+            else { throw AgentError(.badRequest, "--format \(rawValue) requires --user") }
         case .netrc:
             guard let host = place.host.flatMap({ HostName($0) }), host.port == nil else {
-                throw AgentError(.badRequest, "--format netrc needs --host, a name without a port")
+                throw AgentError(.badRequest, "--format netrc requires --host with a name without a port")
             }
             guard place.user?.utf8.isVisibleWord != false else {
                 throw AgentError(.badRequest, "--user for netrc must be visible ASCII and not empty")
             }
         case .token, .json, .header, .env, .bearer, .headersJSON, .curl:
             guard place.user == nil else {
-                throw AgentError(
-                    .badRequest,
-                    "--user is only for netrc and the sasl formats, not for \(rawValue)"
-                )
+                throw AgentError(.badRequest, "--user cannot be combined with --format \(rawValue)")
             }
         }
         guard place.host == nil || self == .netrc else {
-            throw AgentError(.badRequest, "--host is only for netrc, not for \(rawValue)")
+            throw AgentError(.badRequest, "--host cannot be combined with --format \(rawValue)")
         }
     }
 
@@ -82,18 +79,18 @@ package enum TokenFormat: String, CaseIterable {
     ) throws(AgentError) -> [UInt8] {
         guard let answer = TokenMessage(parsing: body),
             let token = answer.accessToken ?? answer.idToken, token.utf8.isVisibleWord
-        else { throw AgentError(.internal, "the agent's answer holds no token") }
+        else { throw AgentError(.internal, "the agent's response contains no token") }
         let proof = answer.proof
         guard proof?.utf8.isVisibleWord ?? !wantsProof else {
-            throw AgentError(.internal, "the agent's answer holds no proof of possession")
+            throw AgentError(.internal, "the agent's response contains no proof of possession")
         }
         let scheme = TokenOutputFormat.scheme(ofType: answer.tokenType)
         guard scheme != "DPoP" || !isForBearerOnly else {
             throw AgentError(
                 .badRequest,
-                "its tokens are bound to a key, and --format \(rawValue) has no place for the proof",
+                "--format \(rawValue) does not support tokens that are bound to a key",
                 session: answer.session,
-                remedy: "use --dpop-url URL with --format header"
+                remedy: .set("--dpop-url URL and --format header")
             )
         }
         if self == .json {

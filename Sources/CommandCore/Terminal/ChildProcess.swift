@@ -45,7 +45,7 @@ package struct ChildProcess {
         var started: pid_t = 0
         let result = unsafe posix_spawnp(&started, program, &actions, &attributes, &argv, environ)
         guard result == 0 else {
-            throw AgentError(.internal, "\(program) cannot be started: \(systemMessage(result))")
+            throw AgentError(.internal, "cannot start \(program): \(systemMessage(result))")
         }
         pid = started
     }

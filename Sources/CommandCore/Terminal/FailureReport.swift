@@ -3,14 +3,14 @@
 import AgentProtocol
 import Text
 
-/// The report of an error on standard error: one line with the error and its remedy.
+/// The report of an error on standard error: a line with the error, and a line with its remedy.
 package enum FailureReport {
     /// The maximum number of characters of a remedy.
     ///
     /// A truncated command does not work, and a command may contain a thousand bytes of scopes.
-    private static let longestRemedy = 4_500
+    private static let maximumRemedyLength = 4_500
 
-    /// Prints `tokenctl: MESSAGE; REMEDY` on standard error.
+    /// Prints `tokenctl: MESSAGE` on standard error, and the remedy on a second line.
     ///
     /// With `asJSON` the error is also written to standard output, as the agent would write it.
     ///
@@ -20,11 +20,14 @@ package enum FailureReport {
         return tell(error)
     }
 
-    /// Prints only the line on standard error, for callers that have already printed JSON.
+    /// Prints only the lines on standard error, for callers that have already printed JSON.
     ///
     /// - Returns: The exit status.
+    @discardableResult
     package static func tell(_ error: AgentError) -> Int32 {
-        StandardError.write("tokenctl: " + line(for: error) + "\n")
+        let shown = shown(error)
+        let remedy = shown.remedy.map { "  \($0.labelled)\n" } ?? ""
+        StandardError.write("tokenctl: \(shown.clause)\n\(remedy)")
         return error.code.exitStatus
     }
 
@@ -39,15 +42,18 @@ package enum FailureReport {
         }
     }
 
-    /// Returns the line for `error` without the program's name.
-    package static func line(for error: AgentError) -> String {
+    /// Returns `error` in one line, without the program's name: `MESSAGE (run: COMMAND)`.
+    package static func line(for error: AgentError) -> String { shown(error).description }
+
+    /// Returns `error` as the terminal shows it: escaped, with the session in the message.
+    private static func shown(_ error: AgentError) -> AgentError {
         var shown = error
         shown.message = TerminalText.escaped(error.message)
         shown.message = sentence(for: shown)
         shown.remedy = error.suggestedRemedy.map {
-            TerminalText.escaped($0, longest: longestRemedy)
+            Remedy($0.kind, TerminalText.escaped($0.text, longest: maximumRemedyLength))
         }
-        return shown.description
+        return shown
     }
 
     /// Returns the message without its full stop, after the session's name unless the message contains it.

@@ -16,7 +16,7 @@ package struct Pipe: ~Copyable, Sendable {
     package init(isReadByChild: Bool = false) throws(AgentError) {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else {
-            throw AgentError(.internal, "pipe: \(systemMessage(errno))")
+            throw AgentError(.internal, "cannot create a pipe: \(systemMessage(errno))")
         }
         (reading, writing) = (ends[0], ends[1])
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }

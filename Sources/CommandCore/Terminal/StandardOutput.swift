@@ -13,7 +13,7 @@ package enum StandardOutput {
     package static func write(_ bytes: [UInt8]) throws(AgentError) {
         let error = unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: STDOUT_FILENO) }
         guard error == 0 else {
-            throw AgentError(.internal, "standard output: \(systemMessage(error))")
+            throw AgentError(.internal, "cannot write to standard output: \(systemMessage(error))")
         }
     }
 
@@ -33,6 +33,13 @@ package enum StandardOutput {
     }
 
     package static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// The number of columns of the terminal, or `nil` if standard output is not a terminal.
+    package static var width: Int? {
+        var size = winsize()
+        guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
 }
 
 /// Standard error, for the one line of an error.

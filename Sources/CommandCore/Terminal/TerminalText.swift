@@ -21,6 +21,19 @@ package enum TerminalText {
         return result.prefix(longest - 3) + "..."
     }
 
+    /// Breaks `text` at blanks into lines of at most `width` characters; a longer word has a line of its own.
+    package static func wrapped(_ text: String, to width: Int) -> [String] {
+        var lines: [String] = []
+        for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+            if let last = lines.last, last.utf8.count + 1 + word.utf8.count <= width {
+                lines[lines.count - 1] += " " + word
+            } else {
+                lines.append(String(word))
+            }
+        }
+        return lines
+    }
+
     /// Formats `value` as one line of printable ASCII, with all other characters as `\u` escapes.
     package static func ascii(_ value: JSONValue) -> [UInt8] {
         var result: [UInt8] = []

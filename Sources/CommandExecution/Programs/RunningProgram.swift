@@ -125,7 +125,7 @@ struct RunningProgram {
             ]
             let remaining = (deadline - RunningProgram.now).wholeMilliseconds
             guard remaining > 0 else {
-                throw ProgramFailure(message: "\(name) took too long and was stopped")
+                throw ProgramFailure(message: "\(name) timed out and was stopped")
             }
             let count = unsafe poll(&events, nfds_t(events.count), Int32(clamping: remaining))
             if count < 0, errno == EINTR { continue }

@@ -24,7 +24,7 @@ package final class CommandRunnerProcess: Sendable {
     /// Whether the agent has ended; waiting programs are then not started.
     private let hasEnded = Atomic(false)
     private let places = CountingGate(CommandLimits.concurrentCommands)
-    private let examination = ProcessExamination()
+    private let examination = ProcessInspection()
     private let tables: CommandTables
 
     /// Creates the server for the agent at the other end of `socket`.
@@ -117,7 +117,7 @@ package final class CommandRunnerProcess: Sendable {
         if let facts = examination.facts(of: query.process, digesting: query.digested) {
             outcome = .ended(status: 0, output: facts.encoded)
         } else {
-            outcome = .failed(ProgramFailure(message: "there is no process \(query.process)"))
+            outcome = .failed(ProgramFailure(message: "no process \(query.process)"))
         }
         let reply = CommandReply(number: query.number, outcome: outcome).frame
         writing.withLock { _ in writeAll(reply) }

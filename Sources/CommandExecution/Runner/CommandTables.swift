@@ -41,7 +41,7 @@ final class CommandTables: Sendable {
     /// - Throws: ``ProgramFailure`` if the program cannot be run or prints no valid table.
     func load() throws(ProgramFailure) -> [UInt8] {
         guard !source.isEmpty else {
-            throw ProgramFailure(message: "commands cannot be read again; restart the agent")
+            throw ProgramFailure(message: "cannot reload commands (run: tokenctl shutdown && tokenagent)")
         }
         var output = RunningProgram.Output()
         let program = try RunningProgram.start(source, environment: [:], inheriting: environment)
@@ -52,7 +52,7 @@ final class CommandTables: Sendable {
         )
         guard status == 0, let table = CommandTable(encoded: output.standard) else {
             throw ProgramFailure(
-                message: "the commands of the configuration cannot be read; restart the agent"
+                message: "cannot read the configured commands (run: tokenctl shutdown && tokenagent)"
             )
         }
         tables.withLock { tables in
@@ -68,12 +68,12 @@ final class CommandTables: Sendable {
     func words(of request: CommandRequest) throws(ProgramFailure) -> [String] {
         let table = tables.withLock { tables in tables.first { $0.digest == request.table } }
         guard let table else {
-            throw ProgramFailure(message: "it is not a command of the configuration as it is now")
+            throw ProgramFailure(message: "not a command of the current configuration")
         }
         guard let index = Int(exactly: request.index), table.entries.indices.contains(index),
             table.entries[index].takesOrder == (request.order != nil)
         else {
-            throw ProgramFailure(message: "the configuration names no such command")
+            throw ProgramFailure(message: "no such command in the configuration")
         }
         return table.entries[index].words + [request.order?.word].compactMap(\.self)
     }

@@ -22,7 +22,7 @@ package enum DesktopNotice {
         case "$TOKENAGENT_EVENT" in
         logged_in) settled "Logged in to $TOKENAGENT_SESSION." ;;
         logged_out) settled "Logged out of $TOKENAGENT_SESSION." ;;
-        expiring) text="The login of $TOKENAGENT_SESSION ends soon." ;;
+        expiring) text="The login of $TOKENAGENT_SESSION expires soon." ;;
         *) text="$TOKENAGENT_SESSION needs a login." ;;
         esac
         case "$TOKENAGENT_REASON" in

@@ -8,12 +8,12 @@ actor EtcdAuthTokenCache {
     ///
     /// After that, the next call tries again.
     private static let maximumRenewal = Duration.seconds(30)
-    /// The minimum interval between two tokens that are dropped without having been rejected: 60 seconds.
+    /// The minimum time between two calls of ``doubt(_:)`` that drop a token: 60 seconds.
     private static let doubtPause = Duration.seconds(60)
 
     private let user: EtcdCredentials.User?
     private var token: String?
-    /// The last time a token was dropped although etcd had not rejected it.
+    /// The time at which ``doubt(_:)`` last dropped a token.
     private var doubtedAt: ContinuousClock.Instant?
     private var renewal: Task<Result<String, EtcdFailure>, Never>?
 
@@ -49,7 +49,7 @@ actor EtcdAuthTokenCache {
     /// Drops the cached token.
     func forget() { token = nil }
 
-    /// Drops `suspect`, with which a call got no response, at most once a minute.
+    /// Drops the token `suspect` after a call with it got no response, at most once a minute.
     ///
     /// A token contains the index of etcd's log at which it was issued. A member whose log has not reached
     /// that index, as after a restore, does not respond until it has (`authStore.isValidSimpleToken`).
@@ -103,6 +103,6 @@ actor EtcdAuthTokenCache {
         }
         defer { alarm.cancel() }
         for await result in results { return result }
-        return .failure(.unreachable("there is no token for the user in time"))
+        return .failure(.unreachable("timed out waiting for an authentication token"))
     }
 }

@@ -17,7 +17,7 @@ import Text
 package final class EtcdClient: Sendable {
     /// The time limit from the call to the complete response: 5 seconds.
     package static let callTime = Duration.seconds(5)
-    /// The minimum time for each endpoint: half a second.
+    /// The minimum time that each endpoint gets to respond: half a second.
     private static let minimumTimeout = Duration.milliseconds(500)
 
     let transport: GatewayTransport
@@ -77,7 +77,7 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// Runs a transaction.
+    /// Sends a transaction.
     ///
     /// - Returns: `true` if its conditions held.
     package func transact(
@@ -113,7 +113,7 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// Checks that the member at `endpoint` lets this host read.
+    /// Checks that the member at `endpoint` permits this host to read the keys.
     ///
     /// No other endpoint is tried.
     ///
@@ -138,7 +138,7 @@ package final class EtcdClient: Sendable {
     ) async throws(EtcdFailure) -> EtcdResponse<Content> {
         let end = ContinuousClock.now + time
         let endpoints = order.present
-        var latest = EtcdFailure.unreachable("no endpoint was asked in time")
+        var latest = EtcdFailure.unreachable("timed out before any endpoint was tried")
         var absent = 0
         for (index, endpoint) in endpoints.enumerated() {
             let left = end - ContinuousClock.now
@@ -161,14 +161,14 @@ package final class EtcdClient: Sendable {
         throw latest
     }
 
-    /// Drops the token, because no member can be reached.
+    /// Drops the token for etcd, because no member can be reached.
     ///
     /// A member that comes back may not know the token, or may wait for its log to reach it.
     func wasAway() async {
         await pass.forget()
     }
 
-    /// Sends a request to one member, again with a new token if the member has rejected the current one.
+    /// Sends a request to one member, and once more with a new token if the member rejects the current one.
     private func ask<Content>(
         _ request: GatewayRequest,
         at endpoint: EtcdEndpoint,
@@ -224,7 +224,7 @@ package final class EtcdClient: Sendable {
             }
             guard let token = try GatewayResponseBody(parsing: reply.body).text("token"),
                 (1...4096).contains(token.utf8.count), token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-            else { throw EtcdFailure.malformed("there is no token for the user") }
+            else { throw EtcdFailure.malformed("no authentication token for the user") }
             return token
         }
     }

@@ -6,7 +6,7 @@ import NIOSSL
 import ServerCertificates
 import Synchronization
 
-/// The HTTP clients for the members of an etcd, created with the certificates from the files.
+/// The HTTP clients for the members of one etcd cluster, with the certificates from the files.
 ///
 /// Certificates are renewed while the agent runs. The files are read again when a member and this host do not
 /// accept each other.
@@ -49,7 +49,7 @@ final class GatewayClients: Sendable {
         state = Mutex(try GatewayClients.state(door, self.endpoints, on: group))
     }
 
-    /// Closes the clients that an owner has left open after an error.
+    /// Closes the HTTP clients if the owner has not done so, as after an error.
     ///
     /// In a debug build, the library ends the process if a client is released without that.
     deinit {
@@ -57,7 +57,7 @@ final class GatewayClients: Sendable {
         if !left.isEmpty { Task { await GatewayClients.shutDown(left) } }
     }
 
-    /// The client for calls to a member.
+    /// The HTTP client for calls to one member.
     struct Caller {
         var client: HTTPClient
         var errors: TransportErrors
@@ -75,7 +75,7 @@ final class GatewayClients: Sendable {
                 )
             }
         }
-        guard let caller else { throw .unreachable("it is no endpoint of this etcd") }
+        guard let caller else { throw .unreachable("not an endpoint of this etcd") }
         return caller
     }
 
@@ -159,7 +159,8 @@ final class GatewayClients: Sendable {
         return configuration
     }
 
-    /// Returns the TLS configuration, and the expiry of this host's certificate in seconds since 1970.
+    /// Returns the TLS configuration with this host's certificate, and the certificate's expiry in seconds
+    /// since 1970.
     private static func handshake(
         _ door: EtcdCredentials
     ) throws(EtcdFailure) -> (TLSConfiguration, end: Int?) {
@@ -202,7 +203,7 @@ final class GatewayClients: Sendable {
         return key
     }
 
-    /// Checks that the key belongs to the certificate.
+    /// Checks that this host's key belongs to its certificate.
     ///
     /// Otherwise a connection would fail without a reason.
     private static func checkPair(

@@ -4,9 +4,9 @@ import Text
 
 /// A parsed response of the JSON gateway.
 ///
-/// A missing member has its default value, and one of another type is an error.
+/// A missing member has its default value. A member of another type is an error.
 struct GatewayResponseBody: Sendable {
-    /// The maximum number of JSON values, of which each key takes seven.
+    /// The maximum number of JSON values in a response; each key takes seven.
     ///
     /// That allows 37,000 keys in a range. One line of a watch has fewer, because it contains at most 1,000
     /// revisions.
@@ -26,9 +26,9 @@ struct GatewayResponseBody: Sendable {
         do throws(JSONError) {
             value = try JSONValue(parsing: bytes, maximumValues: GatewayResponseBody.maximumValues)
         } catch {
-            throw .malformed("the answer is no JSON: \(error)")
+            throw .malformed("the response is not JSON: \(error)")
         }
-        guard let object = value.object else { throw .malformed("the answer is no JSON object") }
+        guard let object = value.object else { throw .malformed("the response is not a JSON object") }
         members = object
     }
 
@@ -38,7 +38,7 @@ struct GatewayResponseBody: Sendable {
         return text
     }
 
-    /// Returns a number, or 0 if it is missing.
+    /// Returns the number in the member `name`, or 0 if the member is missing.
     ///
     /// 64-bit numbers are strings, and smaller ones are numbers (proto3's JSON mapping).
     func number(_ name: String) throws(EtcdFailure) -> Int64 {
@@ -63,7 +63,7 @@ struct GatewayResponseBody: Sendable {
         return truth
     }
 
-    /// Returns a byte string, which is empty if it is missing.
+    /// Returns the byte string in the member `name`, which is empty if the member is missing.
     func bytes(_ name: String) throws(EtcdFailure) -> [UInt8] {
         guard let text = try text(name) else { return [] }
         guard let bytes = Base64.decoded(text) else { throw GatewayResponseBody.wrong(name) }
@@ -95,7 +95,7 @@ struct GatewayResponseBody: Sendable {
         return texts.compactMap(\.self)
     }
 
-    private static func wrong(_ name: String) -> EtcdFailure { .malformed("\(name) is of another kind") }
+    private static func wrong(_ name: String) -> EtcdFailure { .malformed("\(name) has the wrong type") }
 }
 
 extension GatewayResponseBody {
@@ -103,13 +103,13 @@ extension GatewayResponseBody {
     ///
     /// Every response of etcd has a header with a cluster.
     func header() throws(EtcdFailure) -> EtcdHeader {
-        guard let header = try answer("header") else { throw .malformed("the answer has no header") }
+        guard let header = try answer("header") else { throw .malformed("the response has no header") }
         let place = EtcdHeader(
             cluster: try header.identifier("cluster_id"),
             member: try header.identifier("member_id"),
             revision: try header.number("revision")
         )
-        guard place.cluster != 0 else { throw .malformed("the answer names no cluster") }
+        guard place.cluster != 0 else { throw .malformed("the response has no cluster ID") }
         return place
     }
 
@@ -123,19 +123,19 @@ extension GatewayResponseBody {
         )
     }
 
-    /// Parses a range, which must not contain other keys than `keys`.
+    /// Parses the result of a range request, which must not contain other keys than `keys`.
     func range(of keys: EtcdKeys) throws(EtcdFailure) -> EtcdRange {
         var pairs: [EtcdKeyValue] = []
         for pair in try answers("kvs") { pairs.append(try pair.keyValue()) }
         guard pairs.allSatisfy({ keys.contains($0.key) }) else {
-            throw .malformed("the answer has a key that was not asked for")
+            throw .malformed("the response has an etcd key outside the requested range")
         }
         return EtcdRange(pairs: pairs, hasMore: try truth("more"))
     }
 
     func lease() throws(EtcdFailure) -> EtcdLease {
-        if let trouble = try text("error"), !trouble.isEmpty {
-            throw .refused(GatewayError.cleaned(trouble))
+        if let message = try text("error"), !message.isEmpty {
+            throw .refused(GatewayError.cleaned(message))
         }
         let seconds = try number("TTL")
         // A year is longer than any requested lease.

@@ -3,7 +3,8 @@
 import AsyncHTTPClient
 import NIOCore
 
-/// The HTTP/1.1 transport to the members, with persistent connections, no redirects and no decompression.
+/// The HTTP/1.1 transport to the members of etcd, with persistent connections, no redirects and no
+/// decompression.
 ///
 /// No request is repeated, except with renewed certificates after a failed handshake. The proxy variables of
 /// the environment are ignored.
@@ -31,7 +32,7 @@ final class GatewayTransport: Sendable {
         until end: ContinuousClock.Instant
     ) async throws(EtcdFailure) -> GatewayResponse {
         try await calling(endpoint) { client, errors throws(EtcdFailure) in
-            let body = OutgoingJSON(request.body)
+            let body = TrackedRequestBody(request.body)
             let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
             return try await GatewayTransport.whole(outgoing, body, from: client, errors, until: end)
         }
@@ -39,7 +40,7 @@ final class GatewayTransport: Sendable {
 
     private static func whole(
         _ outgoing: HTTPClientRequest,
-        _ body: OutgoingJSON,
+        _ body: TrackedRequestBody,
         from client: HTTPClient,
         _ errors: TransportErrors,
         until end: ContinuousClock.Instant
@@ -49,7 +50,7 @@ final class GatewayTransport: Sendable {
             var received: [UInt8] = []
             for try await piece in incoming.body {
                 guard received.count + piece.readableBytes <= GatewayTransport.longest else {
-                    throw EtcdFailure.malformed("the answer is larger than 8 MiB")
+                    throw EtcdFailure.malformed("the response is larger than 8 MiB")
                 }
                 received += piece.readableBytesView
             }
@@ -69,7 +70,7 @@ final class GatewayTransport: Sendable {
         until end: ContinuousClock.Instant
     ) async throws(EtcdFailure) -> GatewayStream {
         try await calling(endpoint) { client, errors throws(EtcdFailure) in
-            let body = OutgoingJSON(request.body)
+            let body = TrackedRequestBody(request.body)
             let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
             let incoming = try await GatewayTransport.limited(errors, until: end) {
                 try await GatewayTransport.head(of: outgoing, body, from: client, errors)
@@ -83,8 +84,8 @@ final class GatewayTransport: Sendable {
         await clients.shutDown()
     }
 
-    /// Runs `call` with the client for a member, and again if certificates were renewed after the client was
-    /// created.
+    /// Calls `call` with the HTTP client for a member, and again if the certificates were renewed after that
+    /// client was created.
     private func calling<Result>(
         _ endpoint: EtcdEndpoint,
         _ call: (HTTPClient, TransportErrors) async throws(EtcdFailure) -> Result
@@ -101,7 +102,7 @@ final class GatewayTransport: Sendable {
 
     private static func outgoing(
         _ request: GatewayRequest,
-        _ body: OutgoingJSON,
+        _ body: TrackedRequestBody,
         to endpoint: EtcdEndpoint,
         _ token: String?
     ) -> HTTPClientRequest {
@@ -123,7 +124,7 @@ final class GatewayTransport: Sendable {
     /// Sends the request, and returns when the head of its response has arrived.
     private static func head(
         of outgoing: HTTPClientRequest,
-        _ body: OutgoingJSON,
+        _ body: TrackedRequestBody,
         from client: HTTPClient,
         _ errors: TransportErrors
     ) async throws(EtcdFailure) -> HTTPClientResponse {

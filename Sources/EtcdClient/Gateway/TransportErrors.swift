@@ -8,7 +8,7 @@ import NIOPosix
 import NIOSSL
 import ServerCertificates
 
-/// The interpretation of errors of the HTTP library for a request.
+/// The translation of the HTTP library's errors to ``EtcdFailure``s.
 struct TransportErrors: Sendable {
     /// The progress of a request.
     enum Stage {
@@ -36,7 +36,7 @@ struct TransportErrors: Sendable {
         case is ForeignServer: .insecure(.otherHost)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname: .insecure(.otherHost)
         case let error as HTTPClientError where TransportErrors.noConnection.contains(error):
-            .unreachable("no connection in time")
+            .unreachable("connection timed out")
         case is CancellationError: late(stage)
         case let error as HTTPClientError where error == .cancelled: late(stage)
         default: ended(stage)
@@ -48,7 +48,8 @@ struct TransportErrors: Sendable {
     ]
 
     private func late(_ stage: Stage) -> EtcdFailure {
-        stage == .connecting ? .unreachable("no connection in time") : .unanswered("no answer in time")
+        stage == .connecting
+            ? .unreachable("connection timed out") : .unanswered("timed out waiting for a response")
     }
 
     /// Returns the failure for a closed connection.
@@ -57,9 +58,9 @@ struct TransportErrors: Sendable {
     private func ended(_ stage: Stage) -> EtcdFailure {
         switch stage {
         case .connecting where isSecure: .noHandshake
-        case .connecting: .unreachable("the connection ended at once")
+        case .connecting: .unreachable("connection closed immediately")
         case .sent where !isSecure: .noPlainAnswer
-        case .sent, .answering: .unanswered("the connection ended before the answer was complete")
+        case .sent, .answering: .unanswered("connection closed before the response was complete")
         }
     }
 
@@ -67,7 +68,7 @@ struct TransportErrors: Sendable {
         guard let last = error.connectionErrors.last?.error else {
             return .unknownHost
         }
-        guard let last = last as? IOError else { return .unreachable("no connection in time") }
+        guard let last = last as? IOError else { return .unreachable("connection timed out") }
         return system(last, .connecting)
     }
 

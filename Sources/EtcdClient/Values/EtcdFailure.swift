@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The reason a call has no result.
 ///
 /// Each case tells whether etcd may have processed the call.
@@ -24,36 +26,37 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     case noHandshake
     /// The connection to an http endpoint was closed after the request, without a response.
     case noPlainAnswer
-    /// The port has no JSON gateway, like the port for traffic between members.
+    /// The port has no JSON gateway; it may be etcd's port for traffic between members.
     ///
     /// Nothing was done.
     case noGateway
-    /// The member is not trusted, or does not trust this host.
+    /// This host does not trust the member's certificate, or the member does not trust this host's.
     case insecure(EtcdTLSError)
     /// This host cannot get the user's password, so etcd was not called.
     ///
     /// The values are the error, a remedy, and whether only the user can solve the problem.
-    case noPassword(String, remedy: String?, isMistake: Bool)
+    case noPassword(String, remedy: Remedy?, isMistake: Bool)
     /// The name or password is wrong, or etcd's authentication is disabled.
     case unauthenticated(String)
-    /// The user lacks the permission.
+    /// The user of etcd lacks the permission.
     case denied(String)
     /// etcd accepts no more changes until space is freed.
     case outOfSpace
     /// The history before this revision is compacted, so a watch cannot begin there.
     case compacted(Int64)
-    /// etcd rejects the request as it is.
+    /// etcd rejects the request as invalid.
     case refused(String)
-    /// The response is not one of etcd.
+    /// The response cannot come from etcd 3.4 or later.
     case malformed(String)
 
     /// Whether etcd may have processed the call.
     package var mayHaveActed: Bool { consequences.mayHaveActed }
 
-    /// Whether another member may succeed.
+    /// Whether the failure concerns one member only, so that a call to another may succeed.
     var isOfOneMember: Bool { consequences.isOfOneMember }
 
-    /// Whether the member responds, but the member and this host do not accept each other.
+    /// Whether the member responds but denies this host access, or one of them does not trust the certificate
+    /// of the other.
     package var isRefusal: Bool { consequences.isRefusal }
 
     /// Whether only the user can solve the problem.
@@ -74,9 +77,9 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         var mayHaveActed = false
         var isRefusal = false
 
-        /// Returns the values for a call that has not reached a member.
+        /// Returns the consequences for a call that has not reached a member.
         static func unreached(_ reason: String) -> Self {
-            Self(sentence: "etcd cannot be reached: \(reason)", isOfOneMember: true)
+            Self(sentence: "cannot reach etcd: \(reason)", isOfOneMember: true)
         }
     }
 
@@ -84,63 +87,63 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         switch self {
         case .unreachable(let text): .unreached(text)
         case .unanswered(let text):
-            Consequences(sentence: "etcd does not answer: \(text)", isOfOneMember: true, mayHaveActed: true)
-        case .unknownHost: .unreached("the host name cannot be resolved")
-        case .closedPort: .unreached("nobody listens at its port")
-        case .noHandshake: .unreached("the connection ended in the TLS handshake")
+            Consequences(sentence: "no response from etcd: \(text)", isOfOneMember: true, mayHaveActed: true)
+        case .unknownHost: .unreached("cannot resolve the host name")
+        case .closedPort: .unreached("nothing is listening at its port")
+        case .noHandshake: .unreached("connection closed during the TLS handshake")
         case .noPlainAnswer:
             Consequences(
-                sentence: "etcd closed the connection: is it expecting https?",
+                sentence: "etcd closed the connection (is it expecting https?)",
                 isOfOneMember: true,
                 mayHaveActed: true
             )
-        case .noGateway: .unreached("its port has no JSON gateway (etcd 3.4 or later has one)")
+        case .noGateway: .unreached("its port has no JSON gateway (requires etcd 3.4 or later)")
         case .insecure(let distrust):
             Consequences(
-                sentence: "there is no secure connection to etcd: \(distrust.sentence)",
+                sentence: "cannot connect to etcd securely: \(distrust.sentence)",
                 isOfOneMember: true,
                 isRefusal: true
             )
         case .noPassword(let text, _, _): Consequences(sentence: text)
         case .unauthenticated(let text):
-            Consequences(sentence: "etcd does not let the user in: \(text)", isRefusal: true)
+            Consequences(sentence: "etcd rejected the user: \(text)", isRefusal: true)
         case .denied(let text):
-            Consequences(sentence: "etcd does not allow it: \(text)", isRefusal: true)
-        case .outOfSpace: Consequences(sentence: "etcd has no room left and takes no changes")
+            Consequences(sentence: "etcd denied permission: \(text)", isRefusal: true)
+        case .outOfSpace: Consequences(sentence: "etcd is out of space and rejects changes")
         case .compacted(let revision):
-            Consequences(sentence: "etcd's history before revision \(revision) is gone")
-        case .refused(let text): Consequences(sentence: "etcd refuses the request: \(text)")
+            Consequences(sentence: "etcd has compacted its history before revision \(revision)")
+        case .refused(let text): Consequences(sentence: "etcd rejected the request: \(text)")
         // An unreadable response may belong to a call that was processed.
         case .malformed(let text):
             Consequences(
-                sentence: "what answers is no etcd of version 3.4 or later: \(text)",
+                sentence: "not a response of etcd 3.4 or later: \(text)",
                 isOfOneMember: true,
                 mayHaveActed: true
             )
         }
     }
 
-    /// The remedy, or `nil` if only waiting helps, or if the sentence says what to do.
-    package var remedy: String? {
+    /// The remedy, or `nil` if only waiting helps.
+    package var remedy: Remedy? {
         switch self {
         case .unanswered(let text) where text.contains("the gateway has no"): EtcdTLSError.wantsClientUse
         // Only the administrator of the keys knows which permissions are missing.
         case .unreachable, .unanswered, .denied, .compacted, .refused, .malformed: nil
-        case .unknownHost: "correct the host name in endpoints, or look why this host cannot resolve it"
-        case .closedPort: "start etcd there, or put its client port into endpoints"
-        case .noHandshake: "look whether etcd speaks TLS there: its listen-client-urls begin with https then"
-        case .noPlainAnswer: "if etcd speaks TLS there, begin the endpoint with https"
+        case .unknownHost: .set("fleet.endpoints to a host name that this host can resolve")
+        case .closedPort: .set("fleet.endpoints to etcd's client port")
+        case .noHandshake: .set("fleet.endpoints to http, or etcd's listen-client-urls to https")
+        case .noPlainAnswer: .set("fleet.endpoints to https")
         case .noGateway:
-            "put its client port into endpoints, by default 2379: 2380 is for other members alone; where etcd has a "
-                + "configuration file, write enable-grpc-gateway: true there"
+            .set(
+                "fleet.endpoints to etcd's client port, by default 2379, or enable-grpc-gateway: true in etcd"
+            )
         case .insecure(let distrust): distrust.remedy
         case .noPassword(_, let remedy, _): remedy
         case .unauthenticated(let text) where text.contains("CommonName"):
-            "use a client certificate without a CommonName: etcd refuses any other one with users and JSON"
-        case .unauthenticated(let text) where text.contains("not enabled"):
-            "etcdctl auth enable, or leave out user and password"
-        case .unauthenticated: "look at user and password_file or password_command"
-        case .outOfSpace: "etcdctl compact, defrag and alarm disarm; see etcd's page on maintenance"
+            .set("fleet.certificate_file to a client certificate without a CommonName")
+        case .unauthenticated(let text) where text.contains("not enabled"): .run("etcdctl auth enable")
+        case .unauthenticated: .set("fleet.user, and fleet.password_file or fleet.password_command")
+        case .outOfSpace: .see("etcd's maintenance guide: etcdctl compact, defrag and alarm disarm")
         }
     }
 }

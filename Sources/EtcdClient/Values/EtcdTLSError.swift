@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The reason a member and this host do not trust each other.
 package enum EtcdTLSError: Equatable, Sendable {
     /// A file named by the settings.
@@ -19,7 +21,7 @@ package enum EtcdTLSError: Equatable, Sendable {
 
         /// The required content of the file, with the usual cause of other content.
         fileprivate var content: String {
-            self == .key ? "private key as PEM, or one with a passphrase" : "certificate as PEM"
+            self == .key ? "private key as PEM without passphrase" : "certificate as PEM"
         }
     }
 
@@ -31,15 +33,15 @@ package enum EtcdTLSError: Equatable, Sendable {
     ///
     /// The library does not tell which.
     case unknownAuthority
-    /// The member's certificate is for other hosts.
+    /// The member's certificate is for other host names.
     case otherHost
-    /// The member requires a certificate, and got none.
+    /// The member requires a certificate of this host, and got none.
     case noCertificate
     /// The member rejects this host's certificate.
     case refusedCertificate
     /// This host's certificate has expired.
     case expiredCertificate
-    /// The member's own gateway uses a certificate that the member rejects.
+    /// The member's gateway authenticates to the member with a certificate that the member rejects.
     ///
     /// The value is the gateway's message.
     case gateway(String)
@@ -47,37 +49,40 @@ package enum EtcdTLSError: Equatable, Sendable {
     /// The error, without a full stop.
     package var sentence: String {
         switch self {
-        case .noPEM(let file): "what \(file.setting) names holds no \(file.content)"
-        case .otherKey: "the key in certificate_key_file is not that of the certificate in certificate_file"
+        case .noPEM(let file): "the file in \(file.setting) has no \(file.content)"
+        case .otherKey: "the key in certificate_key_file does not match the certificate in certificate_file"
         case .unknownAuthority:
-            "the member's certificate is not signed by an authority known here, or not valid now"
-        case .otherHost: "the member's certificate is for another host name"
-        case .noCertificate: "the member wants a certificate of this host"
-        case .refusedCertificate: "the member does not take our certificate"
-        case .expiredCertificate: "our certificate is not valid any more"
+            "etcd's certificate is not trusted (unknown CA, expired or not yet valid)"
+        case .otherHost: "etcd's certificate is for another host name"
+        case .noCertificate: "etcd requires a client certificate"
+        case .refusedCertificate: "etcd rejected this host's certificate"
+        case .expiredCertificate: "this host's certificate has expired"
         case .gateway(let words): "the gateway cannot use its client certificate (\(words))"
         }
     }
 
     /// The remedy.
-    package var remedy: String {
+    package var remedy: Remedy {
         switch self {
-        case .noPEM(.authorities): "name the PEM file of the authority of etcd's certificates in ca_file"
+        case .noPEM(.authorities), .unknownAuthority:
+            .set("fleet.ca_file to the PEM file of etcd's certificate authority")
         case .noPEM, .otherKey:
-            "name our certificate in certificate_file and its key in certificate_key_file, as PEM and without a passphrase"
-        case .unknownAuthority:
-            "name the authority of etcd's certificates in ca_file, and look at the certificate's dates and the clock here"
-        case .otherHost:
-            "write a name of the member's certificate into endpoints, or give the member a certificate for this name"
-        case .noCertificate: "name our certificate in certificate_file, and its key in certificate_key_file"
+            .set(
+                "fleet.certificate_file and fleet.certificate_key_file to a PEM certificate and its key without passphrase"
+            )
+        case .otherHost: .set("fleet.endpoints to a host name in the member's certificate")
+        case .noCertificate: .set("fleet.certificate_file and fleet.certificate_key_file")
         case .refusedCertificate:
-            "have certificate_file signed by the authority in etcd's trusted-ca-file, for clients (clientAuth), and valid now"
-        case .expiredCertificate: "renew the certificate in certificate_file"
+            .set(
+                "fleet.certificate_file to a clientAuth certificate signed by the CA in etcd's trusted-ca-file"
+            )
+        case .expiredCertificate: .retry("with a renewed certificate in fleet.certificate_file")
         case .gateway: EtcdTLSError.wantsClientUse
         }
     }
 
     /// The remedy for a member that does not trust its own gateway.
-    static let wantsClientUse =
-        "with --client-cert-auth the members' own certificates need the extended key usage clientAuth too"
+    static let wantsClientUse = Remedy.set(
+        "the extended key usage clientAuth in the certificates of etcd's members"
+    )
 }

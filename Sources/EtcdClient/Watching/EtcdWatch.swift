@@ -2,29 +2,29 @@
 
 import Text
 
-/// An event of a watch.
+/// An event of an etcd watch, which reports the changes of keys.
 package enum EtcdWatchEvent: Equatable, Sendable {
     /// The watch is established.
     ///
     /// Changes from now on are reported, and earlier ones may have been missed.
     case connected(EtcdHeader)
-    /// The watch was reopened at the same position after a silence.
+    /// The watch was reopened at the same revision, after etcd had sent nothing for too long.
     ///
     /// Nothing was missed.
     case resumed(EtcdHeader)
     case changes(EtcdHeader, [EtcdChange])
-    /// The history since the last event is not available, or is another one.
+    /// Changes since the last event are no longer available, or etcd has another history since a restore.
     ///
     /// Next: read everything again once the watch is connected.
     case historyLost
     /// The watch was lost, and is being reopened.
-    case trouble(EtcdFailure)
+    case failed(EtcdFailure)
 }
 
-/// A persistent watch, which moves to the next endpoint at the same position when a stream ends or falls
-/// silent.
+/// A watch that continues at the next endpoint, from the same revision, when a stream ends or falls silent.
 package struct EtcdWatch: Sendable {
-    /// The time without data after which a member may be paused or cut off: 30 seconds.
+    /// The time without data after which the watch is reopened, 30 seconds: the member may be paused or cut
+    /// off.
     package static let silence = Duration.seconds(30)
     /// The time limit for the first response: 2 seconds.
     ///
@@ -62,7 +62,7 @@ package struct EtcdWatch: Sendable {
         _ take: @escaping @Sendable (EtcdWatchEvent) async -> Void
     ) async {
         var beginning = Beginning(place: start)
-        var pause = EtcdWatch.minimumDelay
+        var delay = EtcdWatch.minimumDelay
         // The number of consecutive failures, each at another member.
         var failures = 0
         while !Task.isCancelled {
@@ -77,7 +77,7 @@ package struct EtcdWatch: Sendable {
                 isResumption: end.hasConnected && alarm.hasRung && !end.hasLostHistory
             )
             if end.hasConnected {
-                pause = EtcdWatch.minimumDelay
+                delay = EtcdWatch.minimumDelay
                 failures = 0
                 if alarm.hasRung { continue }
             }
@@ -90,24 +90,24 @@ package struct EtcdWatch: Sendable {
                 // Report the loss at once only if this watch had connected. Otherwise try the other members
                 // first.
                 guard end.hasConnected || isAway else { continue }
-                await take(.trouble(failure))
+                await take(.failed(failure))
             }
-            try? await Task.sleep(for: pause * .random(in: 0.5..<1.5))
-            pause = min(pause * 2, EtcdWatch.maximumDelay)
+            try? await Task.sleep(for: delay * .random(in: 0.5..<1.5))
+            delay = min(delay * 2, EtcdWatch.maximumDelay)
         }
     }
 
-    /// The position at which a watch begins.
+    /// The revision from which a watch reports changes.
     private struct Beginning: Sendable {
-        /// The position of the last watch, or `nil` to begin now.
+        /// The last header that the previous watch reported, or `nil` to report changes from now on.
         var place: EtcdHeader?
-        /// Whether only a silence ended the last watch.
+        /// Whether the previous watch ended only because etcd sent nothing for too long.
         var isResumption = false
     }
 
-    /// The result of the watch at one member.
+    /// The end of a watch at one member.
     private struct End: Sendable {
-        /// The position at which the next watch begins, or `nil` to begin at that time.
+        /// The header after which the next watch begins, or `nil` if it reports changes from its start on.
         var place: EtcdHeader?
         var hasConnected = false
         /// Whether earlier changes are no longer available.
@@ -146,13 +146,13 @@ package struct EtcdWatch: Sendable {
                     }
                 case .changes(let header, let changes, let isWhole):
                     guard changes.allSatisfy({ keys.contains($0.pair.key) }) else {
-                        throw .malformed("a change is of a key that is not watched")
+                        throw .malformed("a change of a key that is not watched")
                     }
                     if !changes.isEmpty { await alarm.resting { await take(.changes(header, changes)) } }
                     if isWhole { end.place = header.reached(by: changes) }
                 }
             }
-            end.failure = .unreachable("the watch has ended")
+            end.failure = .unreachable("the watch ended")
         } catch {
             await fail(&end, error, token)
         }
@@ -193,7 +193,7 @@ package struct EtcdWatch: Sendable {
 }
 
 extension EtcdHeader {
-    /// Returns the position after these changes.
+    /// Returns this header with the revision of the last of `changes`.
     ///
     /// The header itself may be of a later moment, from which other changes follow.
     fileprivate func reached(by changes: [EtcdChange]) -> EtcdHeader {
@@ -208,7 +208,7 @@ extension EtcdHeader {
     }
 }
 
-/// The lines of a watch.
+/// The reader of the lines of a watch's response.
 private struct WatchLines {
     private var pieces: GatewayStream.Iterator
     private var cutter = LineCutter()

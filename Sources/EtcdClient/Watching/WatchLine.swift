@@ -4,7 +4,7 @@ import Text
 
 /// One line of a watch's response.
 enum WatchLine: Equatable, Sendable {
-    /// The watch is established.
+    /// etcd has established the watch.
     case created(EtcdHeader)
     /// Changes, after which the next line begins with another revision if `isWhole`.
     ///
@@ -39,13 +39,13 @@ enum WatchLine: Equatable, Sendable {
         self = .changes(header, changes, isWhole: try !result.truth("fragment"))
     }
 
-    /// Returns the reason of an ended watch.
+    /// Returns the reason for which etcd has ended a watch.
     ///
     /// A rejected watch is accepted with status 200 and then ended at once.
     private static func end(_ result: GatewayResponseBody) throws(EtcdFailure) -> EtcdFailure {
         let compacted = try result.number("compact_revision")
         guard compacted == 0 else { return .compacted(compacted) }
-        let failure = GatewayError(ending: try result.text("cancel_reason") ?? "the watch was ended")
+        let failure = GatewayError(ending: try result.text("cancel_reason") ?? "etcd ended the watch")
             .failure
         // A watch changes nothing, so no change can be in doubt.
         guard case .unanswered(let words) = failure else { return failure }
@@ -72,7 +72,7 @@ extension GatewayResponseBody {
     ///
     /// The type is omitted for `PUT`.
     fileprivate func change() throws(EtcdFailure) -> EtcdChange {
-        guard let pair = try answer("kv")?.keyValue() else { throw .malformed("a change names no key") }
+        guard let pair = try answer("kv")?.keyValue() else { throw .malformed("a change has no key") }
         let type = try text("type")
         return EtcdChange(pair, isDeletion: type.map { $0.bytewise == "DELETE" } ?? false)
     }

@@ -26,12 +26,12 @@ extension Bridge {
             let session = try await answer(to: opening.request)
             // The client uses the negotiated version and cannot be told of another one.
             guard session.version == former.version else {
-                throw RPCFailure(.failed, "the server ended the session and now speaks another version")
+                throw RPCFailure(.failed, "the server ended the session and now uses another version")
             }
             guard let announcement = opening.announcement else { return .success(session) }
             let reply = try await requests.send(request(announcement, in: session))
             if let rejection = await reply.rejection { throw RPCFailure(rejection) }
-            _ = await reply.beginning()
+            _ = await reply.bodyPrefix()
             return .success(session)
         } catch {
             return .failure(error)
@@ -42,7 +42,7 @@ extension Bridge {
         let reply = try await requests.send(request(opening, in: .notBegun))
         if let rejection = await reply.rejection { throw RPCFailure(rejection) }
         var version: String?
-        let read = { (answer: RPCPacket) -> EventStream.Wish in
+        let read = { (answer: RPCPacket) -> EventStream.Continuation in
             guard let message = answer.single, message.answeredID == opening.single?.requestID,
                 message.members["result"] != nil
             else { return .more }
@@ -59,7 +59,7 @@ extension Bridge {
             _ = (try? RPCPacket(parsing: body)).map(read)
         }
         guard let version else {
-            throw RPCFailure(.failed, "the server ended the session and begins no other one")
+            throw RPCFailure(.failed, "the server ended the session and does not start a new one")
         }
         return MCPSession(fields: reply.fields, version: version)
     }
@@ -82,11 +82,11 @@ extension Bridge {
                     }
                     place.hasEnded()
                 }
-                try? await Task.sleep(for: place.pause)
+                try? await Task.sleep(for: place.delay)
             } catch {
                 place.hasFailed()
                 // If there was no token, another request that obtains one shows that it is time to try again.
-                await Bridge.limited(to: place.pause) { [requests] in
+                await Bridge.limited(to: place.delay) { [requests] in
                     await requests.outage.ended(after: outages)
                 }
             }

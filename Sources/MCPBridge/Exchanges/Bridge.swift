@@ -95,7 +95,7 @@ package final class Bridge: Sendable {
         if session.id != nil {
             let request = ResourceRequest(method: .delete, fields: session.fields)
             await Bridge.limited(to: Bridge.leaveLimit) { [requests] in
-                _ = try? await requests.send(request).beginning()
+                _ = try? await requests.send(request).bodyPrefix()
             }
         }
         await transport.shutDown()
@@ -153,7 +153,7 @@ package final class Bridge: Sendable {
         }
         guard !packet.requests.isEmpty else { return await backlog.add(Backlog.Entry(packet: packet)) }
         guard let number = table.begin(packet.requests) else {
-            let failure = RPCFailure(.failed, "more than \(BridgeLimits.exchanges) requests are under way")
+            let failure = RPCFailure(.failed, "more than \(BridgeLimits.exchanges) requests in flight")
             for id in packet.requests { await refuse(id, failure) }
             return
         }
@@ -211,8 +211,8 @@ package final class Bridge: Sendable {
             (name: "accept", value: "application/json, text/event-stream"),
             (name: "content-type", value: "application/json"),
         ]
-        if let version = RoutingFields.version(of: packet) {
-            fields += RoutingFields.fields(for: packet, version: version)
+        if let version = MCPRoutingHeaders.version(of: packet) {
+            fields += MCPRoutingHeaders.fields(for: packet, version: version)
             fields += parameters.withLock { $0.fields(for: packet) }
         } else {
             fields += session.fields

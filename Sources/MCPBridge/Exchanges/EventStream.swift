@@ -38,7 +38,7 @@ struct EventStreamCursor {
     }
 
     /// The delay before the next try: the server's value or one second, doubled with each failure.
-    var pause: Duration {
+    var delay: Duration {
         let first = max(EventStreamCursor.shortest, retry ?? .seconds(1))
         return min(EventStreamCursor.longest, first * (1 << min(failures, 12)))
     }
@@ -52,7 +52,7 @@ struct EventStreamCursor {
 /// A reader of the messages in a response that is a stream of events.
 enum EventStream {
     /// The decision of `take` after a message.
-    enum Wish {
+    enum Continuation {
         case more
         /// The rest of the stream is not needed.
         case enough
@@ -65,7 +65,7 @@ enum EventStream {
         _ reply: ResourceResponse,
         at place: inout EventStreamCursor,
         _ budget: ByteBudget,
-        _ take: (RPCPacket) async throws(RPCFailure) -> Wish
+        _ take: (RPCPacket) async throws(RPCFailure) -> Continuation
     ) async throws(RPCFailure) {
         var share = ByteBudget.Share(of: budget)
         var events = ServerSentEvents(longest: budget.message)
@@ -74,8 +74,8 @@ enum EventStream {
         while let piece = try? await body.next() {
             for event in try events.append(piece) where event.type == "message" && !event.data.isEmpty {
                 hadMessage = true
-                let wish = try await take(try packet(event.data))
-                guard wish == .more else { return place.take(events, hadMessage: true) }
+                let decision = try await take(try packet(event.data))
+                guard decision == .more else { return place.take(events, hadMessage: true) }
             }
             try share.hold(events.held)
         }
@@ -86,7 +86,7 @@ enum EventStream {
         do {
             return try RPCPacket(parsing: data)
         } catch {
-            throw RPCFailure(.failed, "the server sent an event that is no JSON-RPC message")
+            throw RPCFailure(.failed, "the server sent an event that is not a JSON-RPC message")
         }
     }
 }

@@ -21,7 +21,7 @@ struct Exchange: Sendable {
         defer { bridge.table.end(number) }
         // The client may have cancelled its requests before their turn.
         guard packet.requests.isEmpty || !bridge.table.waiting(in: number).isEmpty else { return }
-        var failure = RPCFailure(.failed, "the server's answer ended without an answer to the request")
+        var failure = RPCFailure(.failed, "the server's response ended before the request was answered")
         do throws(RPCFailure) {
             try await carryOut()
         } catch {
@@ -51,7 +51,7 @@ struct Exchange: Sendable {
     private func take(_ reply: ResourceResponse) async throws(RPCFailure) {
         guard !packet.requests.isEmpty else {
             // Read the body to its end, so that the connection can be reused.
-            _ = await reply.beginning()
+            _ = await reply.bodyPrefix()
             return await wasTaken()
         }
         switch reply.mediaType {
@@ -61,7 +61,7 @@ struct Exchange: Sendable {
             do {
                 answer = try RPCPacket(parsing: body)
             } catch {
-                throw RPCFailure(.failed, "the server's answer is no JSON-RPC message")
+                throw RPCFailure(.failed, "the server's response is not a JSON-RPC message")
             }
             await deliver(answer, of: reply)
         case "text/event-stream":
@@ -69,7 +69,7 @@ struct Exchange: Sendable {
         default:
             throw RPCFailure(
                 .failed,
-                "the server answered with status \(reply.status) and neither JSON nor a stream of events"
+                "the server responded with status \(reply.status) and neither JSON nor an event stream"
             )
         }
     }
@@ -108,13 +108,13 @@ struct Exchange: Sendable {
     private func resumed(_ place: inout EventStreamCursor) async throws(RPCFailure) -> ResourceResponse? {
         var latest: RPCFailure?
         while place.failures < Exchange.maximumFailures, !Task.isCancelled {
-            try? await Task.sleep(for: place.pause)
+            try? await Task.sleep(for: place.delay)
             place.hasFailed()
             let request = bridge.listeningRequest(in: await bridge.conversation.session, place)
             do throws(RPCFailure) {
                 let reply = try await bridge.requests.send(request)
                 if reply.status == 200, reply.mediaType == "text/event-stream" { return reply }
-                latest = RPCFailure(ResourceRejection(reply, body: await reply.beginning()))
+                latest = RPCFailure(ResourceRejection(reply, body: await reply.bodyPrefix()))
                 guard reply.status >= 500 else { break }
             } catch {
                 latest = error
@@ -134,7 +134,7 @@ struct Exchange: Sendable {
             let version = answer.value("result", "protocolVersion", of: message)?.string
             await bridge.conversation.answered(MCPSession(fields: reply.fields, version: version))
         }
-        if packet.single?.method == "tools/list", RoutingFields.version(of: packet) != nil {
+        if packet.single?.method == "tools/list", MCPRoutingHeaders.version(of: packet) != nil {
             bridge.parameters.withLock { $0.note(answer) }
         }
         await bridge.deliver(answer)

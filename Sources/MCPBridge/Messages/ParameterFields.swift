@@ -55,7 +55,7 @@ struct ParameterFields: Sendable {
         return (parameters[tool.bytewise] ?? []).compactMap { parameter in
             let value = packet.value(["params", "arguments"] + parameter.path, of: message)
             let text = value?.string ?? value?.literal ?? value?.bool.map { $0 ? "true" : "false" }
-            return text.map { (name: parameter.field, value: RoutingFields.encoded($0)) }
+            return text.map { (name: parameter.field, value: MCPRoutingHeaders.encoded($0)) }
         }
     }
 

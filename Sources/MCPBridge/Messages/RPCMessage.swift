@@ -91,7 +91,7 @@ package struct RPCPacket: Sendable {
             return
         }
         guard (1...BridgeLimits.batch).contains(elements.count) else {
-            throw RPCFailure(.notAMessage, "a batch holds 1 to \(BridgeLimits.batch) messages")
+            throw RPCFailure(.notAMessage, "a batch must contain 1 to \(BridgeLimits.batch) messages")
         }
         var messages: [RPCMessage] = []
         for element in elements {
@@ -137,7 +137,7 @@ package struct RPCPacket: Sendable {
             case .notJSON: throw RPCFailure(.notJSON, "the message is not JSON")
             case .tooLarge:
                 throw RPCFailure(.notAMessage, "the message is nested too deeply or has too many members")
-            case .repeatedName: throw RPCFailure(.notAMessage, "the message names a member twice")
+            case .repeatedName: throw RPCFailure(.notAMessage, "the message has a duplicate member")
             }
         }
     }
@@ -146,26 +146,29 @@ package struct RPCPacket: Sendable {
 extension RPCMessage {
     fileprivate init(_ outline: JSONOutline, _ bytes: [UInt8], in range: Range<Int>) throws(RPCFailure) {
         guard case .object(let list) = outline.content else {
-            throw RPCFailure(.notAMessage, "a message is a JSON object")
+            throw RPCFailure(.notAMessage, "the message is not a JSON object")
         }
         let members = Dictionary(
             list.map { ($0.name.bytewise, $0.value) },
             uniquingKeysWith: { first, _ in first }
         )
         guard RPCPacket.small(bytes, members["jsonrpc"])?.string?.bytewise == "2.0" else {
-            throw RPCFailure(.notAMessage, "a message says \"jsonrpc\":\"2.0\"")
+            throw RPCFailure(.notAMessage, "the message requires \"jsonrpc\":\"2.0\"")
         }
         let id = RPCIdentifier(RPCPacket.small(bytes, members["id"]))
         if members["method"] != nil {
             method = RPCPacket.small(bytes, members["method"])?.string?.bytewise
-            guard method != nil else { throw RPCFailure(.notAMessage, "method is a short string") }
+            guard method != nil else { throw RPCFailure(.notAMessage, "method must be a short string") }
             guard members["id"] == nil || id != nil else {
-                throw RPCFailure(.notAMessage, "id is a short string or a number")
+                throw RPCFailure(.notAMessage, "id must be a short string or a number")
             }
             kind = id.map(Kind.request) ?? .notification
         } else {
             guard (members["result"] == nil) != (members["error"] == nil), members["id"] != nil else {
-                throw RPCFailure(.notAMessage, "a message has a method, or an id and a result or an error")
+                throw RPCFailure(
+                    .notAMessage,
+                    "the message requires a method, or an id and a result or an error"
+                )
             }
             method = nil
             kind = .response(id)

@@ -27,7 +27,7 @@ extension ResourceResponse {
     /// The rejection, whose body is read, or `nil` if the status is a success.
     var rejection: ResourceRejection? {
         get async {
-            (200..<300).contains(status) ? nil : ResourceRejection(self, body: await beginning())
+            (200..<300).contains(status) ? nil : ResourceRejection(self, body: await bodyPrefix())
         }
     }
 }
@@ -43,17 +43,18 @@ extension RPCFailure {
         switch reply.status {
         case 300..<400:
             let place = reply.field("location").map { " to \(RPCFailure.quoted($0))" } ?? ""
-            self.init(.failed, "the server leads elsewhere\(place), where nothing is sent")
+            self.init(.failed, "refusing to follow a redirect\(place)")
         case 404:
-            self.init(.failed, "the server has nothing at this address (status 404)")
+            self.init(.failed, "the server found nothing at this URL (status 404)")
         case 429, 503:
             // `Retry-After` may also be an HTTP date (RFC 9110 §10.2.3).
-            let pause = reply.field("retry-after").flatMap { UInt32($0) }
-            let wait = pause.map { "; try again in \($0) s" } ?? ""
-            self.init(.failed, "the server cannot answer now (status \(reply.status))\(wait)")
+            let delay = reply.field("retry-after").flatMap { UInt32($0) }.map { Int64($0) }
+            let remedy = delay.map { Remedy.retry("in \(DurationPhrase.short($0))") }
+            let advice = remedy.map { " \($0.parenthesized)" } ?? ""
+            self.init(.failed, "the server is unavailable (status \(reply.status))\(advice)")
         default:
             let reason = RPCFailure.reason(in: rejection).map { ": \(RPCFailure.quoted($0))" } ?? ""
-            self.init(.failed, "the server answered with status \(reply.status)\(reason)")
+            self.init(.failed, "the server responded with status \(reply.status)\(reason)")
         }
     }
 
@@ -69,7 +70,7 @@ extension RPCFailure {
             challenges.value(of: name, scheme: "Bearer") ?? challenges.value(of: name, scheme: "DPoP")
         }
         let reason = words.first.map { ": \(RPCFailure.quoted($0))" } ?? ""
-        self.init(.failed, "the server refused the request with status \(reply.status)\(reason)")
+        self.init(.failed, "the server rejected the request with status \(reply.status)\(reason)")
     }
 
     /// Returns the JSON-RPC error in a body and whether it names a request, or `nil` if there is none.

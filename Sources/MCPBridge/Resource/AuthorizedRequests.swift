@@ -61,7 +61,7 @@ struct AuthorizedRequests: Sendable {
                 hasTakenNonce = true
                 continue
             }
-            let body = await reply.beginning(upTo: 8192)
+            let body = await reply.bodyPrefix(upTo: 8192)
             let subject = RefusalSubject(reply)
             guard reported.count < AuthorizedRequests.maximumReports,
                 subject == .login || !reported.contains(.token)
@@ -69,7 +69,7 @@ struct AuthorizedRequests: Sendable {
                 return .failure(RPCFailure(refusal: reply, body))
             }
             reported.append(subject)
-            let report = RefusalReport(
+            let report = TokenRejectionReport(
                 status: reply.status,
                 challenge: reply.list("www-authenticate"),
                 body: body,

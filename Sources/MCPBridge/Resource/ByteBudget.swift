@@ -37,7 +37,7 @@ final class ByteBudget: Sendable {
         /// - Throws: ``RPCFailure`` if the budget does not suffice.
         mutating func hold(_ bytes: Int) throws(RPCFailure) {
             guard budget.take(bytes - held) else {
-                throw RPCFailure(.failed, "too many large messages of the server come at once")
+                throw RPCFailure(.failed, "the server sent too many large messages at once")
             }
             held = bytes
         }

@@ -50,7 +50,7 @@ struct ResourceResponse: Sendable {
         var body = body.makeAsyncIterator()
         while let piece = try await body.next() {
             guard bytes.count + piece.count <= budget.message else {
-                throw RPCFailure(.failed, "the server's answer is larger than \(budget.message >> 20) MiB")
+                throw RPCFailure(.failed, "the server's response is larger than \(budget.message >> 20) MiB")
             }
             try share.hold(bytes.count + piece.count)
             bytes += piece
@@ -64,7 +64,7 @@ struct ResourceResponse: Sendable {
     private static let timeout = Duration.seconds(2)
 
     /// Reads the beginning of the body, as far as it arrives in time.
-    func beginning(upTo limit: Int = BridgeLimits.refusal) async -> [UInt8] {
+    func bodyPrefix(upTo limit: Int = BridgeLimits.refusal) async -> [UInt8] {
         let reading = Task { await read(upTo: limit) }
         await Bridge.limited(to: ResourceResponse.timeout) { _ = await reading.value }
         reading.cancel()

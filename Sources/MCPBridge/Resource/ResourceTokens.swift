@@ -16,20 +16,20 @@ actor ResourceTokens {
         var token: ByteText
         var status: Int
         /// The server's requirements for the login, or `nil` if it requires another token.
-        var wish: Wish?
+        var requirements: Requirements?
 
-        struct Wish: Hashable {
+        struct Requirements: Hashable {
             var challenge: ByteText
             var body: [UInt8]
         }
 
-        init(_ token: AgentToken, _ report: RefusalReport, _ subject: RefusalSubject) {
+        init(_ token: AgentToken, _ report: TokenRejectionReport, _ subject: RefusalSubject) {
             self.token = token.value.bytewise
             status = report.status
             // Otherwise, rejections of one token that differ only in a time or a number would count as
             // several.
             guard subject == .login else { return }
-            wish = Wish(
+            requirements = Requirements(
                 challenge: report.challenge.bytewise,
                 // Without the identifier of the request.
                 body: RPCFailure.stated(in: report.body)?.failure.error ?? report.body
@@ -84,7 +84,7 @@ actor ResourceTokens {
     /// - Returns: whether another try is worthwhile.
     func replace(
         _ token: AgentToken,
-        _ report: RefusalReport,
+        _ report: TokenRejectionReport,
         _ subject: RefusalSubject
     ) async throws(AgentError) -> Bool {
         let refusal = Refusal(token, report, subject)
@@ -97,7 +97,7 @@ actor ResourceTokens {
 
     private func checked(_ answer: AgentToken) throws(AgentError) -> AgentToken {
         guard !answer.isBoundToKey || answer.proof != nil else {
-            throw AgentError(.internal, "the agent's answer holds no proof of possession")
+            throw AgentError(.internal, "the agent's response contains no proof of possession")
         }
         return answer
     }
@@ -111,7 +111,10 @@ actor ResourceTokens {
         return result.map(\.token)
     }
 
-    private func replaced(_ token: AgentToken, _ report: RefusalReport) async -> Result<Bool, AgentError> {
+    private func replaced(
+        _ token: AgentToken,
+        _ report: TokenRejectionReport
+    ) async -> Result<Bool, AgentError> {
         // Another request rejected with the same token may have reported it, and the agent has a new token
         // since then.
         if case .success(let present) = await ask(nil), present.value.bytewise != token.value.bytewise {

@@ -93,7 +93,7 @@ final class ResourceTransport: Sendable {
         }
         let size = incoming.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
         guard size <= BridgeLimits.head, incoming.headers.count <= BridgeLimits.fields else {
-            throw RPCFailure(.failed, "the head of the server's answer is too large")
+            throw RPCFailure(.failed, "the server's response headers are too large")
         }
         return ResourceResponse(
             status: Int(incoming.status.code),
@@ -138,7 +138,7 @@ final class ResourceTransport: Sendable {
             throw AgentError(
                 .misconfigured,
                 "\(variables.name): tokenctl mcp connect does not support https:// proxies",
-                remedy: "name an http:// proxy, or add \(name) to NO_PROXY"
+                remedy: .set("NO_PROXY to include \(name), or \(variables.name) to an http:// proxy")
             )
         }
         return .server(
@@ -155,7 +155,7 @@ final class ResourceTransport: Sendable {
         guard unsafe access(path, R_OK) == 0 else {
             throw AgentError(.badRequest, "--ca-file \(path): \(systemMessage(errno))")
         }
-        throw AgentError(.badRequest, "--ca-file \(path): there is no PEM certificate")
+        throw AgentError(.badRequest, "--ca-file \(path): no PEM certificate found")
     }
 }
 
@@ -189,31 +189,32 @@ extension RPCFailure {
             switch error {
             case let error as NIOConnectionError: RPCFailure.reason(error)
             case let error as IOError: systemMessage(error.errnoCode)
-            case is ForeignServer, is NIOSSLExtraError: "its certificate is for another host name"
+            case is ForeignServer, is NIOSSLExtraError: "the certificate is for another host name"
             case is NIOSSLError, is BoringSSLError: RPCFailure.insecure(error)
             case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
-                "no connection in time"
+                "connection timed out"
             case let error as HTTPParserError where error == .headerOverflow:
-                "the head of the answer is too large"
-            case is HTTPParserError: "the answer is not HTTP"
+                "the response headers are too large"
+            case is HTTPParserError: "the response is not HTTP"
             case let error as HTTPClientError where error == .proxyAuthenticationRequired:
                 "the proxy requires a user name and password, or rejected them (status 407)"
             case let error as HTTPClientError where error == .invalidProxyResponse:
                 "the proxy rejected the connection"
             case is CancellationError: "the request was cancelled"
-            default: "the connection ended before the answer was complete"
+            default: "connection closed before the response was complete"
             }
-        self.init(.failed, "no answer of \(server): \(message)", mayPass: true)
+        self.init(.failed, "no response from \(server): \(message)", mayPass: true)
     }
 
     private static func insecure(_ error: any Error) -> String {
         "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
-            ? "its certificate is not signed by an authority known here, or not valid now (see --ca-file)"
-            : "there is no secure connection"
+            ? "certificate not trusted: unknown issuer, expired or not yet valid "
+                + Remedy.set("--ca-file").parenthesized
+            : "TLS handshake failed"
     }
 
     private static func reason(_ error: NIOConnectionError) -> String {
         guard let last = error.connectionErrors.last?.error else { return "the host name cannot be resolved" }
-        return (last as? IOError).map { systemMessage($0.errnoCode) } ?? "no connection in time"
+        return (last as? IOError).map { systemMessage($0.errnoCode) } ?? "connection timed out"
     }
 }

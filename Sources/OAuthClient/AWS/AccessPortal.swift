@@ -39,14 +39,14 @@ struct AccessPortal: Sendable {
                 expiration: ZonedTime.text(of: WallTime(secondsSince1970: end / 1000))
             )
         else {
-            let message = "\(url.hostAndPort): the answer has no credentials of a role"
+            let message = "\(url.hostAndPort): the response has no role credentials"
             throw RefreshFailure(kind: .misbehaved, message: message)
         }
         defer { credentials.wipe() }
         // Both times are the server's own, so a wrong clock on this machine has no effect.
         let life = credentials.expiration - (reply.serverTime ?? tools.timekeeper.wallTime)
         guard life > .zero else {
-            let message = "\(url.hostAndPort): the credentials in the answer have ended already"
+            let message = "\(url.hostAndPort): the credentials in the response have expired"
             throw RefreshFailure(kind: .misbehaved, message: message)
         }
         return GrantedTokens(
@@ -105,7 +105,7 @@ struct AccessPortal: Sendable {
         }
         failure.code = exception
         let words = [exception, reply.jsonObject?["message"]?.string].compactMap(\.self)
-        var message = "\(url.hostAndPort) answered \(reply.status) "
+        var message = "\(url.hostAndPort) returned \(reply.status) "
         message += FailureClassification.quoted(words.joined(separator: ": "), at: reply.status)
         switch (reply.status, exception) {
         case (401, "UnauthorizedException"): failure.kind = .sourceRefused
@@ -114,8 +114,8 @@ struct AccessPortal: Sendable {
             failure.kind = .misconfigured
             failure.minimumDelay = nil
             guard let role else { break }
-            message = "there is no role \(role.name) of account \(role.account) for this login: \(message)"
-            failure.remedy = "check account and role, or have the role assigned"
+            message = "no role \(role.name) in account \(role.account) for this login: \(message)"
+            failure.remedy = .set("account and role to a role that is assigned to you")
         default: if failure.kind == .unexplained { failure.kind = .busy }
         }
         failure.message = ServerText.cleaned(message)
@@ -127,6 +127,6 @@ extension RefreshFailure {
     /// The failure if there is no token to request the role with.
     static let noTokenForRole = RefreshFailure(
         kind: .sourceUnavailable,
-        message: "there is no token for the role at this moment"
+        message: "no token is available to get the role"
     )
 }

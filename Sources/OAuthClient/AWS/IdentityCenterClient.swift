@@ -63,7 +63,7 @@ extension IdentityCenterServer {
         guard let id = object["clientId"]?.string, id.isKept(upTo: 4 << 10),
             let secret = object["clientSecret"]?.string, secret.isKept(upTo: 16 << 10)
         else {
-            let message = "\(host): the registered client has no name or no secret"
+            let message = "\(host): the registered client has no ID or no secret"
             throw RefreshFailure(kind: .misbehaved, message: message)
         }
         var registration = ClientRegistration(

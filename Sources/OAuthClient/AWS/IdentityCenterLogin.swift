@@ -11,7 +11,7 @@ struct IdentityCenterLogin {
 
     func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         guard flow == .device else {
-            let message = "sessions of kind aws_sso log in by device, not \(flow.rawValue)"
+            let message = "kind aws_sso supports the flow device, not \(flow.rawValue)"
             throw .failed(RefreshFailure(kind: .misconfigured, message: message))
         }
         let (client, grant) = try await begin()
@@ -53,14 +53,14 @@ struct IdentityCenterLogin {
             var failure = error
             if failure.code == "invalid_request" {
                 failure.kind = .misconfigured
-                failure.remedy = "check start_url, and that region is the one of IAM Identity Center"
+                failure.remedy = .set("start_url and region to those of IAM Identity Center")
             }
             throw failure
         }
         guard let grant = DeviceGrant(answer.object, requestedAt: answer.requestedAt, named: .camelCase)
         else {
             let host = try service.url("").hostAndPort
-            throw RefreshFailure(kind: .misbehaved, message: "\(host): not a device code answer")
+            throw RefreshFailure(kind: .misbehaved, message: "\(host): not a device authorization response")
         }
         return grant
     }

@@ -53,7 +53,7 @@ struct IdentityCenterServer: AuthorizationServer {
     private func role(_ request: RefreshRequest) async -> RefreshOutcome {
         do throws(RefreshFailure) {
             guard let role = AssignedRole(request.variant) else {
-                let message = "sessions of kind aws_sso have roles, and no other scopes or audiences"
+                let message = "kind aws_sso does not support other scopes or audiences"
                 throw RefreshFailure(kind: .variantRefused, message: message)
             }
             try checkPin(request.tokenEndpoint)
@@ -70,7 +70,7 @@ struct IdentityCenterServer: AuthorizationServer {
         let client: ClientRegistration
         do throws(RefreshFailure) {
             guard case .refreshToken(let secret) = request.renewal else {
-                let message = "IAM Identity Center gave no refresh token: log in again"
+                let message = "IAM Identity Center returned no refresh token"
                 throw RefreshFailure(kind: .interactionRequired, message: message)
             }
             token = secret
@@ -114,7 +114,7 @@ struct IdentityCenterServer: AuthorizationServer {
         sent: SecretID? = nil,
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
     ) async throws(FailedRenewal) -> GrantedTokens {
-        var leftover: Leftover?
+        var leftover: UnusedRefreshToken?
         do throws(RefreshFailure) {
             let (object, requestedAt) = try await service.post("/token", isRefresh: sent != nil) {
                 body throws(RefreshFailure) in
@@ -122,7 +122,7 @@ struct IdentityCenterServer: AuthorizationServer {
                 body.add("grantType", grantType)
                 try members(body)
             }
-            leftover = Leftover(object, .identityCenter, requestedAt: requestedAt)
+            leftover = UnusedRefreshToken(object, .identityCenter, requestedAt: requestedAt)
             let answer: TokenResponse
             do throws(TokenResponse.Problem) {
                 answer = try TokenResponse(identityCenter: object)
@@ -145,7 +145,7 @@ struct IdentityCenterServer: AuthorizationServer {
     /// Tokens must not be sent to another service.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint.bytewise != center.tokenService.bytewise else { return }
-        let message = "the tokens are of \(tokenEndpoint), which the configuration no longer names"
+        let message = "the tokens are from \(tokenEndpoint), which is no longer configured"
         throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
     }
 }

@@ -40,10 +40,10 @@ protocol RoleServer: SourceServer {}
 extension RoleServer {
     var heldSecrets: [SecretID] { [] }
 
-    var variantRefusal: String { "a role has no other scopes or audiences" }
+    var variantRefusal: String { "roles do not support other scopes or audiences" }
 
     /// Reports that revocation is unsupported: Amazon cannot end credentials early.
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
-        .unsupported("the credentials of a role cannot be revoked: they are good until they expire")
+        .unsupported("role credentials cannot be revoked and remain valid until they expire")
     }
 }

@@ -22,7 +22,7 @@ enum STSResponse {
                 expiration: expiration
             )
         else {
-            let message = "\(url.hostAndPort): the answer has no credentials of a role"
+            let message = "\(url.hostAndPort): the response has no role credentials"
             throw RefreshFailure(kind: .misbehaved, message: message)
         }
         return credentials
@@ -32,12 +32,12 @@ enum STSResponse {
     static func failure(_ reply: ServerResponse, of url: EndpointURL, _ now: WallTime) -> RefreshFailure {
         let error = element("Error", in: reply.body[...]) ?? []
         let code = text("Code", in: error).map { ServerText.cleaned($0, limit: 60) }
-        let words = [code ?? "without a code", text("Message", in: error)].compactMap(\.self)
+        let words = [code ?? "without an error code", text("Message", in: error)].compactMap(\.self)
         let said = FailureClassification.quoted(words.joined(separator: ": "), at: reply.status)
         return RefreshFailure(
             kind: kind(of: code, at: reply.status),
             code: code,
-            message: ServerText.cleaned("\(url.hostAndPort) answered \(reply.status) \(said)"),
+            message: ServerText.cleaned("\(url.hostAndPort) returned \(reply.status) \(said)"),
             retryAfter: reply.header("retry-after").flatMap { RetryAfter.read($0, at: now) }
         )
     }

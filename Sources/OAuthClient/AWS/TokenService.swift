@@ -63,7 +63,7 @@ extension TokenResponse {
     /// Reads the response of CreateToken, without its ID token, which Amazon does not use.
     init(identityCenter object: JSONObject) throws(Problem) {
         guard let accessToken = try TokenResponse.token("accessToken", in: object) else {
-            throw Problem(message: "the answer has no accessToken")
+            throw Problem(message: "the response has no accessToken")
         }
         self.accessToken = accessToken
         tokenType = "Bearer"

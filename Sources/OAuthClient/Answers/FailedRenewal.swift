@@ -8,7 +8,7 @@ import TokenCore
 struct FailedRenewal: Error {
     var failure: RefreshFailure
     /// The refresh token of a successful response that could not be used.
-    var leftover: Leftover?
+    var leftover: UnusedRefreshToken?
 }
 
 /// The refresh token of a successful response whose access token cannot be used.
@@ -16,7 +16,7 @@ struct FailedRenewal: Error {
 /// The server may have invalidated the old refresh token for it. Only
 /// ``ServerDependencies/outcome(of:renewing:)`` seals the new one: callers that refresh no session have
 /// nothing to erase.
-struct Leftover: Equatable, Sendable {
+struct UnusedRefreshToken: Equatable, Sendable {
     var refreshToken: String
     /// The lifetime of the refresh token, or `nil` if the response does not state one.
     var lifetime: Duration?

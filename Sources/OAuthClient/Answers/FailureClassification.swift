@@ -59,7 +59,7 @@ enum FailureClassification {
             code: error.code,
             status: answer.status,
             message: ServerText.cleaned(
-                "\(server) answered \(answer.status) \(quoted(error.text, at: answer.status))"
+                "\(server) returned \(answer.status) \(quoted(error.text, at: answer.status))"
             ),
             retryAfter: answer.retryAfter
         )
@@ -130,16 +130,16 @@ enum FailureClassification {
     }
 
     private static func classifyStatus(_ answer: TokenErrorResponse, from server: String) -> RefreshFailure {
-        let (kind, words, pause) = reading(of: answer)
+        let (kind, words, delay) = reading(of: answer)
         let reason = answer.error?.text ?? answer.said
         let said = reason.map { " \(quoted($0, at: answer.status))" } ?? ""
         return RefreshFailure(
             kind: kind,
             code: answer.error?.code,
             status: answer.status,
-            message: ServerText.cleaned("\(server) answered \(answer.status)\(said): \(words)"),
+            message: ServerText.cleaned("\(server) returned \(answer.status)\(said): \(words)"),
             retryAfter: answer.retryAfter,
-            minimumDelay: pause
+            minimumDelay: delay
         )
     }
 
@@ -148,23 +148,23 @@ enum FailureClassification {
         switch answer.status {
         case 400 where answer.blamesPassword, 401 where answer.blamesPassword,
             403 where answer.blamesPassword:
-            (.interactionRequired, "user name or password refused, no reason given", nil)
-        case 200..<300 where answer.isRefresh && answer.namesError: (.unexplained, "refused", nil)
-        case 200..<300: (.misbehaved, "not a token answer", nil)
+            (.interactionRequired, "user name or password rejected without a reason", nil)
+        case 200..<300 where answer.isRefresh && answer.namesError: (.unexplained, "rejected", nil)
+        case 200..<300: (.misbehaved, "not a token response", nil)
         case 300..<400: (.misbehaved, "redirects are not followed", nil)
-        case 401 where answer.wantsBasic: (.clientRejected, "it wants other client credentials", nil)
+        case 401 where answer.wantsBasic: (.clientRejected, "client authentication failed", nil)
         case 400, 401:
             answer.isHTML
-                ? (.busy, "a web page, perhaps a proxy's", proxyPause)
-                : (.unexplained, answer.said == nil ? "no reason given" : "refused", nil)
+                ? (.busy, "received HTML instead of JSON (proxy or captive portal?)", proxyPause)
+                : (.unexplained, answer.said == nil ? "no reason given" : "rejected", nil)
         case 403:
-            (.busy, "refused\(answer.said == nil ? " without reason" : ""), perhaps by a proxy", proxyPause)
-        case 404, 405, 410: (.busy, "no token endpoint there", missingEndpointPause)
-        case 407, 511: (.busy, "the network wants a login of its own", nil)
+            (.busy, "rejected\(answer.said == nil ? " without a reason" : "") (by a proxy?)", proxyPause)
+        case 404, 405, 410: (.busy, "no token endpoint at this URL", missingEndpointPause)
+        case 407, 511: (.busy, "captive portal: log in to the network first", nil)
         case 413, 431: (.misconfigured, "the request is too large for the server", nil)
-        case 502, 504, 520..<530: (.ambiguous, "a gateway lost the answer", nil)
-        case 500..<600: (.busy, "the server has trouble", nil)
-        default: (.busy, "not served now", nil)
+        case 502, 504, 520..<530: (.ambiguous, "a gateway lost the response", nil)
+        case 500..<600: (.busy, "server error", nil)
+        default: (.busy, "not available now", nil)
         }
     }
 }

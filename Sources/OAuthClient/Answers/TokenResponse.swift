@@ -38,7 +38,7 @@ struct TokenResponse: Equatable, Sendable {
         /// The class `misbehaved`, or `misconfigured` if the server issues another kind of token than the
         /// session requires.
         var kind = FailureClass.misbehaved
-        var remedy: String?
+        var remedy: Remedy?
 
         /// Converts the problem to a failure of `server`.
         func failure(of server: String) -> RefreshFailure {
@@ -76,7 +76,7 @@ struct TokenResponse: Equatable, Sendable {
         countedIn unit: LifetimeUnit = .seconds
     ) throws(Problem) {
         guard let accessToken = try TokenResponse.token("access_token", in: object) else {
-            throw Problem(message: "the answer has no access_token")
+            throw Problem(message: "the response has no access_token")
         }
         self.accessToken = accessToken
         refreshToken = try RenewalMembers.standard.refreshToken(in: object)
@@ -128,8 +128,12 @@ struct TokenResponse: Equatable, Sendable {
     /// A token that is not an access token has the type `N_A`, and its recipient decides how to send it.
     private mutating func readExchanged(_ object: JSONObject) throws(Problem) {
         if let issued = object["issued_token_type"]?.string, TokenType(written: issued) == .refreshToken {
-            let message = "the answer's access_token is a refresh token, which nobody is given"
-            throw Problem(message: message, kind: .misconfigured, remedy: "set requested_token_type")
+            let message = "the access_token in the response is a refresh token"
+            throw Problem(
+                message: message,
+                kind: .misconfigured,
+                remedy: .set("requested_token_type = \"access_token\"")
+            )
         }
         if tokenType.bytewise.lowercased == "n_a" { tokenType = "Bearer" }
     }
@@ -162,15 +166,15 @@ struct TokenResponse: Equatable, Sendable {
                 serverTokenType = shown.utf8.isEmpty ? nil : shown
                 return
             }
-            let remedy = given == "dpop" ? "set dpop = true" : nil
-            let message = "the answer's token_type is \(shown), which this session cannot use"
+            let remedy: Remedy? = given == "dpop" ? .set("dpop = true") : nil
+            let message = "this session does not support the token_type \(shown) in the response"
             throw Problem(message: message, kind: .misconfigured, remedy: remedy)
         }
         throw Problem(
             message:
-                "the answer's token_type is \(shown), not DPoP: the server does not bind this token to the key",
+                "the token_type in the response is \(shown), not DPoP: the token is not bound to the key",
             kind: .misconfigured,
-            remedy: "have DPoP enabled for this client at the server, or remove dpop and log in again"
+            remedy: .set("dpop = false, or enable DPoP for this client at the server")
         )
     }
 
@@ -187,11 +191,11 @@ struct TokenResponse: Equatable, Sendable {
         case .string(let text) where text.utf8.isEmpty: return nil
         case .string(let text):
             guard text.utf8.allSatisfy(isAllowed) else {
-                throw Problem(message: "the answer's \(name) holds characters no token may have")
+                throw Problem(message: "the \(name) in the response has invalid characters")
             }
             return text
         case .bool, .number, .array, .object:
-            throw Problem(message: "the answer's \(name) is not a string")
+            throw Problem(message: "the \(name) in the response is not a string")
         }
     }
 
@@ -208,7 +212,7 @@ struct TokenResponse: Equatable, Sendable {
         default: return nil
         }
         guard words.count <= maximumScopes else {
-            throw Problem(message: "the answer's scope has more than \(maximumScopes) words")
+            throw Problem(message: "the response has more than \(maximumScopes) scopes")
         }
         return words.map { ServerText.cleaned($0, limit: 200) }
     }
@@ -276,7 +280,7 @@ package enum LifetimeUnit: String, CaseIterable, Sendable {
 extension GrantWarning {
     /// Returns the warning for an impossible lifetime or expiry, which is ignored.
     static func lifetimeIgnored(_ what: String) -> GrantWarning {
-        GrantWarning(.lifetimeIgnored, "the server's latest token response names \(what), which is ignored")
+        GrantWarning(.lifetimeIgnored, "ignored \(what) in the server's latest token response")
     }
 }
 

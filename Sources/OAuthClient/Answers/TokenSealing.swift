@@ -41,7 +41,7 @@ extension ServerDependencies {
             let lifetime = TokenLifetime.ofIDToken(idToken, in: answer, at: timekeeper.wallTime)
             granted.idToken = IDToken(
                 secret: try memory.sealing(idToken, as: .idToken),
-                life: TokenValidity(obtainedAt: requestedAt, expiresAt: lifetime.map { requestedAt + $0 })
+                life: ValidityPeriod(obtainedAt: requestedAt, expiresAt: lifetime.map { requestedAt + $0 })
             )
         }
         if let refreshToken = answer.refreshToken, !isUnchanged {

@@ -40,9 +40,9 @@ struct ClientAssertions: Sendable {
     let reader: SecretReader
 
     /// The settings to check when a server rejects an assertion.
-    static let hint =
-        "check client_id, the key, client_key_id and this machine's clock, and whether the server wants its issuer as "
-        + "audience: client_assertion_audience = \"issuer\""
+    static let rejectionRemedy = Remedy.set(
+        "client_id, the key, client_key_id, or client_assertion_audience = \"issuer\""
+    )
 
     /// The secret shared with the server, or `nil` if assertions are signed in another way.
     var sharedSecret: SecretID? {
@@ -102,7 +102,7 @@ struct ClientAssertions: Sendable {
         case .other(let text): return text
         case .issuer:
             guard let issuer else {
-                let message = "client_assertion_audience is \"issuer\", and the session names none"
+                let message = "client_assertion_audience = \"issuer\" requires an issuer"
                 throw RefreshFailure(kind: .misconfigured, message: message)
             }
             return issuer
@@ -147,8 +147,10 @@ struct ClientAssertions: Sendable {
         guard let algorithm = SignatureAlgorithm.first(of: ClientAssertions.symmetric, in: listed) else {
             throw RefreshFailure(
                 kind: .misconfigured,
-                message: "the server takes no assertion signed with a client secret",
-                remedy: "set client_authentication = \"private_key_jwt\" and a client_key_file, or \"basic\""
+                message: "the server does not support assertions signed with a client secret",
+                remedy: .set(
+                    "client_authentication to \"basic\", or \"private_key_jwt\" with client_key_file"
+                )
             )
         }
         return algorithm

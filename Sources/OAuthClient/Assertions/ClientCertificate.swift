@@ -28,7 +28,7 @@ struct ClientCertificate: Sendable {
             block = try PEMBlock.privateKey(in: text)
         } catch {
             guard error != .noKey(instead: nil) else {
-                throw RefreshFailure(kind: .helperFailed, message: "\(key.origin): holds no key as PEM")
+                throw RefreshFailure(kind: .helperFailed, message: "\(key.origin): contains no PEM key")
             }
             throw error.failure(of: key)
         }
@@ -43,12 +43,12 @@ struct ClientCertificate: Sendable {
         guard let key = try? NIOSSLPrivateKey(bytes: Array(text.utf8), format: .pem) else {
             throw RefreshFailure(
                 kind: .helperFailed,
-                message: "\(self.key.origin): the key is damaged or of a kind that is not supported"
+                message: "\(self.key.origin): the key is damaged or of an unsupported type"
             )
         }
         let identity = HandshakeIdentity(chain: chain, key: key)
         guard identity.belongsTogether else {
-            throw failure("does not belong to the key in \(self.key.origin)")
+            throw failure("does not match the key in \(self.key.origin)")
         }
         return identity
     }
@@ -57,7 +57,7 @@ struct ClientCertificate: Sendable {
         let file = ReloadableFile(key: "client_certificate_file", path: path, access: .readers)
         let bytes = try await file.read(tools.commands)
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(bytes), let own = chain.first else {
-            throw failure("holds no PEM certificate")
+            throw failure("contains no PEM certificate")
         }
         let now = tools.timekeeper.wallTime.secondsSince1970
         let (start, end) = (Int64(own.notValidBefore), Int64(own.notValidAfter))
@@ -65,11 +65,11 @@ struct ClientCertificate: Sendable {
             let days = (now - end) / 86_400
             throw failure(
                 "the certificate expired \(days == 0 ? "today" : "\(days) days ago")",
-                remedy: "renew it"
+                remedy: .retry("with a renewed certificate")
             )
         }
         guard start <= now else {
-            throw failure("the certificate is not valid yet", remedy: "check this machine's clock")
+            throw failure("the certificate is not valid yet", remedy: .set("the clock of this machine"))
         }
         return chain
     }
@@ -79,7 +79,7 @@ struct ClientCertificate: Sendable {
     private func failure(
         _ message: String,
         _ kind: FailureClass = .helperFailed,
-        remedy: String? = nil
+        remedy: Remedy? = nil
     ) -> RefreshFailure {
         RefreshFailure(
             kind: kind,

@@ -34,8 +34,8 @@ struct ExternalAssertion: Sendable {
                 throw RefreshFailure(
                     kind: .misconfigured,
                     message:
-                        "\(name): no job of GitHub Actions has started this agent, or it was locked since",
-                    remedy: "start the agent in a step of a job with the permission id-token: write"
+                        "\(name): the agent was not started by a GitHub Actions job, or was locked since",
+                    remedy: .retry("in an agent that a job with the permission id-token: write starts")
                 )
             }
             return try await workflow.token(for: audience, tools)
@@ -61,7 +61,7 @@ struct ExternalAssertion: Sendable {
         let word = bytes.drop(while: blanks.contains)
         let count = word.count - word.reversed().prefix(while: blanks.contains).count
         guard word.prefix(count).isVisibleWord else {
-            let message = count == 0 ? "is empty" : "holds something else than one assertion"
+            let message = count == 0 ? "is empty" : "contains something other than one assertion"
             throw RefreshFailure(kind: .helperFailed, message: "\(origin): \(message)")
         }
         return String(decoding: word.prefix(count), as: UTF8.self)

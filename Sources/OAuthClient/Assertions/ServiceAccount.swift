@@ -32,8 +32,8 @@ struct ServiceAccount {
         else {
             throw RefreshFailure(
                 kind: .misconfigured,
-                message: "\(origin): holds no key of a service account",
-                remedy: "store the JSON file that Google gives out with a new key of the account"
+                message: "\(origin): contains no service account key",
+                remedy: .set("service_account_file to the JSON file of a key that Google created")
             )
         }
         self.email = email
@@ -56,7 +56,7 @@ struct ServiceAccount {
         let problem: String
         if url.description.bytewise == google {
             guard tokenURI.bytewise != google else { return }
-            problem = "names the token_uri \(ServerText.cleaned(tokenURI, limit: 200)), which is not Google's"
+            problem = "has the token_uri \(ServerText.cleaned(tokenURI, limit: 200)), which is not Google's"
         } else {
             guard written?.bytewise != url.description.bytewise else { return }
             problem = "is for \(google.text), not for \(url.hostAndPort)"
@@ -64,7 +64,7 @@ struct ServiceAccount {
         throw RefreshFailure(
             kind: .misconfigured,
             message: "\(origin): \(problem)",
-            remedy: "write the address as token_endpoint if the assertions are meant for it"
+            remedy: .set("token_endpoint to the URL that the assertions are meant for")
         )
     }
 
@@ -83,7 +83,7 @@ struct ServiceAccount {
             throw RefreshFailure(
                 kind: .misconfigured,
                 message: "\(origin): private_key \(error.message)",
-                remedy: "have Google make another key of the account"
+                remedy: .set("service_account_file to the JSON file of a new key of the account")
             )
         }
     }

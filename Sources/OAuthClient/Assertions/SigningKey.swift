@@ -196,38 +196,40 @@ extension SigningKey {
         /// The end of a sentence that begins "client_key_file PATH:".
         var message: String {
             switch self {
-            case .noKey(nil): "holds neither PEM nor a JWK"
-            case .noKey("CERTIFICATE"): "holds a certificate, not a private key"
+            case .noKey(nil): "contains neither PEM nor a JWK"
+            case .noKey("CERTIFICATE"): "contains a certificate, not a private key"
             case .noKey(let label?) where label.bytewise.hasSuffix("PUBLIC KEY"):
-                "holds a public key, not the private one"
-            case .noKey: "holds no private key"
+                "contains a public key, not the private key"
+            case .noKey: "contains no private key"
             case .encrypted: "the key is encrypted with a passphrase"
-            case .noBase64: "the key in it is damaged"
-            case .severalKeys: "is a set of keys, not one key"
-            case .unsupported: "keys of this kind are not supported"
+            case .noBase64: "the key is damaged"
+            case .severalKeys: "is a key set, not one key"
+            case .unsupported: "this type of key is not supported"
             case .unusable(.rsa): "the RSA key is damaged or has fewer than 2048 bits"
             case .unusable(.elliptic): "the key is damaged or not on the curve P-256"
             case .unusable(.edwards): "the Ed25519 key is damaged"
             case .otherUse(let name):
-                "the key is for \(ServerText.cleaned(name, limit: 60)), with which it cannot sign here"
-            case .cannotSign: "the key cannot sign"
+                "the key is for \(ServerText.cleaned(name, limit: 60)), which is not supported"
+            case .cannotSign: "cannot sign with the key"
             case .notTaken(let own, let listed):
-                "signs with \(own.map(\.rawValue).joined(separator: " or ")), which the server does not take"
-                    + (listed.isEmpty ? "" : " (it takes \(Problem.shown(listed)))")
+                "signs with \(own.map(\.rawValue).joined(separator: " or ")), which is not supported"
+                    + (listed.isEmpty ? "" : " by the server (supported: \(Problem.shown(listed)))")
             }
         }
 
         /// Returns the remedy.
         ///
-        /// - Parameter command: The configuration key of a command that prints the key.
+        /// - Parameters:
+        ///   - source: The configuration key of the file or command that the key comes from.
+        ///   - command: The configuration key of a command that prints the key.
         /// - Returns: The remedy, or `nil` if there is none.
-        func remedy(_ command: String) -> String? {
+        func remedy(_ source: String, command: String) -> Remedy? {
             switch self {
-            case .encrypted:
-                "let \(command) print it, such as [\"openssl\", \"pkey\", \"-in\", \"FILE\", "
-                    + "\"-passin\", \"file:PASSPHRASE-FILE\"]"
-            case .unsupported, .unusable: "make an RSA, P-256 or Ed25519 key, as PEM or JWK"
-            case .notTaken(_, let listed): Problem.kinds(for: listed).map { "make \($0) key, as PEM or JWK" }
+            case .encrypted: .set("\(command) to a command that decrypts the key, such as openssl pkey")
+            case .unsupported, .unusable:
+                .set("\(source) to an RSA, P-256 or Ed25519 key in PEM or JWK format")
+            case .notTaken(_, let listed):
+                Problem.kinds(for: listed).map { Remedy.set("\(source) to \($0) key in PEM or JWK format") }
             case .noKey, .noBase64, .severalKeys, .otherUse, .cannotSign: nil
             }
         }
@@ -240,7 +242,7 @@ extension SigningKey {
             RefreshFailure(
                 kind: mayBeUnfinished ? .helperFailed : .misconfigured,
                 message: "\(reader.origin): \(message)",
-                remedy: remedy(reader.commandKey)
+                remedy: remedy(reader.sourceKey, command: reader.commandKey)
             )
         }
 

@@ -55,20 +55,19 @@ package struct WorkflowIdentity: Sendable {
 
     private func read(_ reply: ServerResponse, from url: EndpointURL) throws(RefreshFailure) -> String {
         guard reply.status == 200 else {
-            let message = "\(url.hostAndPort): answered \(reply.status) to a request for the job's token"
+            let message = "\(url.hostAndPort): returned \(reply.status) instead of the job's token"
             guard [400, 401, 403, 404].contains(reply.status) else {
                 throw RefreshFailure(kind: .busy, message: message)
             }
             throw RefreshFailure(
                 kind: .misconfigured,
                 message: message,
-                remedy:
-                    "the job that started the agent has to be running, with the permission id-token: write"
+                remedy: .retry("while the job runs, with its permission id-token: write")
             )
         }
         guard let token = reply.jsonObject?["value"]?.string, token.utf8.isVisibleWord,
             token.utf8.count <= ReloadableFile.limit
-        else { throw RefreshFailure(kind: .busy, message: "\(url.hostAndPort): not a token answer") }
+        else { throw RefreshFailure(kind: .busy, message: "\(url.hostAndPort): not a token response") }
         return token
     }
 }

@@ -7,7 +7,7 @@ extension TokenResponse {
     /// Reads Amazon's `AuthenticationResult`.
     init(cognito result: JSONObject) throws(Problem) {
         guard let accessToken = try TokenResponse.token("AccessToken", in: result) else {
-            throw Problem(message: "the answer has no AccessToken")
+            throw Problem(message: "the response has no AccessToken")
         }
         self.accessToken = accessToken
         tokenType = "Bearer"

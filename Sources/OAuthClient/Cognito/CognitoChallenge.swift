@@ -24,7 +24,7 @@ struct CognitoChallenge: Equatable {
         let place = parameters["CODE_DELIVERY_DESTINATION"]?.string.map { " sent to \($0)" } ?? ""
         let sent = ServerText.cleaned("Code\(place)", limit: 120)
         return switch name {
-        case "SOFTWARE_TOKEN_MFA": ("SOFTWARE_TOKEN_MFA_CODE", "Code of the authenticator app")
+        case "SOFTWARE_TOKEN_MFA": ("SOFTWARE_TOKEN_MFA_CODE", "Code from the authenticator app")
         case "SMS_MFA": ("SMS_MFA_CODE", sent)
         case "SMS_OTP": ("SMS_OTP_CODE", sent)
         case "EMAIL_OTP": ("EMAIL_OTP_CODE", sent)

@@ -51,7 +51,7 @@ struct CognitoEndpoint: Sendable {
         }
         if reply.body.isEmpty { return .empty }
         guard let found = TokenEndpointResponse(reply, .cognito) else {
-            let message = "\(url.hostAndPort) answered 200: not an answer of Cognito"
+            let message = "\(url.hostAndPort) returned 200: not a Cognito response"
             throw CognitoErrorResponse(failure: RefreshFailure(kind: .misbehaved, message: message))
         }
         return found

@@ -28,7 +28,7 @@ struct CognitoErrorResponse: Error, Equatable {
             failure.code = exception
             let said = explanation.isEmpty ? exception : "\(exception): \(explanation)"
             failure.message = ServerText.cleaned(
-                "\(server) answered \(status) \(FailureClassification.quoted(said, at: status))"
+                "\(server) returned \(status) \(FailureClassification.quoted(said, at: status))"
             )
             // A gateway's status, throttling and 5xx outweigh the body.
             if (400..<500).contains(status), ![407, 408, 425, 429].contains(status) {

@@ -25,9 +25,9 @@ struct CognitoIDToken {
             }
         }
         let claims = parts.claims
-        guard claims["token_use"] == "id" else { throw problem("is no ID token") }
+        guard claims["token_use"] == "id" else { throw problem("is not an ID token") }
         guard claims.audiences == [clientID.bytewise] else { throw problem("is for another client") }
-        if let issuer, claims["iss"] != .string(issuer) { throw problem("is of another pool") }
+        if let issuer, claims["iss"] != .string(issuer) { throw problem("is from another pool") }
     }
 
     private func problem(_ text: String) -> RefreshFailure {

@@ -17,7 +17,7 @@ struct CognitoLogin {
     func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         if flow == .import { return try await logInByImport() }
         guard flow == .password else {
-            let message = "sessions of kind cognito log in by password or import, not \(flow.rawValue)"
+            let message = "kind cognito supports the flows password and import, not \(flow.rawValue)"
             throw .failed(RefreshFailure(kind: .misconfigured, message: message))
         }
         return try await logInByPassword()
@@ -33,7 +33,9 @@ struct CognitoLogin {
                 if let grant = try grant(answer, account: username) { return grant }
                 answer = try await meet(try challenge(in: answer), calls, proof, password)
             }
-            throw .failed(RefreshFailure(kind: .misbehaved, message: "the pool keeps asking for more steps"))
+            throw .failed(
+                RefreshFailure(kind: .misbehaved, message: "the pool requires too many login steps")
+            )
         }
     }
 
@@ -98,7 +100,7 @@ struct CognitoLogin {
 
     private func challenge(in answer: CognitoLoginCalls.Answer) throws(LoginError) -> CognitoChallenge {
         if let challenge = CognitoChallenge(answer.object) { return challenge }
-        let message = "the pool answered with neither tokens nor a challenge"
+        let message = "the pool returned neither tokens nor a challenge"
         throw .failed(RefreshFailure(kind: .misbehaved, message: message))
     }
 
@@ -147,7 +149,7 @@ struct CognitoLogin {
             throw .failed(.locked)
         }
         guard let signature, let block = challenge.secretBlock else {
-            let message = "the pool's numbers are not fit for proving a password"
+            let message = "the pool sent invalid SRP values"
             throw .failed(RefreshFailure(kind: .misbehaved, message: message))
         }
         let parameters: [CognitoLoginCalls.Parameter] = [
@@ -179,7 +181,9 @@ struct CognitoLogin {
                 asked = ServerText.cleaned("\(error.explanation) \(prompt)", limit: 300)
             }
         }
-        throw .failed(refusal?.failure ?? RefreshFailure(kind: .interactionRequired, message: "no answer"))
+        throw .failed(
+            refusal?.failure ?? RefreshFailure(kind: .interactionRequired, message: "no valid input")
+        )
     }
 
     private func respond(
@@ -195,7 +199,7 @@ struct CognitoLogin {
     }
 
     private func unsupported(_ challenge: CognitoChallenge) -> LoginError {
-        let message = "the pool wants \(challenge.name), which has to be set up or done elsewhere"
+        let message = "the pool requires \(challenge.name), which is not supported"
         return .failed(RefreshFailure(kind: .interactionRequired, code: challenge.name, message: message))
     }
 

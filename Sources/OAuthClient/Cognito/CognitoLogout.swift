@@ -51,7 +51,7 @@ struct CognitoLogout {
     }
 
     private static let unasked =
-        "the pool knows no RevokeToken, and GlobalSignOut takes an access token: its tokens are good until they expire"
+        "the pool does not support RevokeToken: its tokens remain valid until they expire"
     private static let missing =
-        "the pool knows neither RevokeToken nor GlobalSignOut: its tokens are good until they expire"
+        "the pool supports neither RevokeToken nor GlobalSignOut: its tokens remain valid until they expire"
 }

@@ -26,7 +26,7 @@ struct CognitoRefresh {
                     answer.object["ChallengeName"]?.string ?? "nothing",
                     limit: 60
                 )
-                let message = "the pool answered a refresh with \(challenge) in place of tokens"
+                let message = "the pool responded to a refresh with \(challenge) instead of tokens"
                 throw CognitoErrorResponse(failure: RefreshFailure(kind: .misbehaved, message: message))
             }
             return (result, answer, requestedAt)

@@ -82,11 +82,11 @@ struct CognitoServer: AuthorizationServer {
 
     private func refreshToken(of request: RefreshRequest) throws(RefreshFailure) -> SecretID {
         guard request.variant == .primary else {
-            let message = "sessions of kind cognito have one token, without scope or audience"
+            let message = "kind cognito does not support scopes or audiences"
             throw RefreshFailure(kind: .variantRefused, message: message)
         }
         guard case .refreshToken(let token) = request.renewal else {
-            let message = "the pool gave no refresh token: log in again"
+            let message = "the pool returned no refresh token"
             throw RefreshFailure(kind: .interactionRequired, message: message)
         }
         try checkPin(request.tokenEndpoint)
@@ -99,7 +99,7 @@ struct CognitoServer: AuthorizationServer {
         _ identity: CognitoIdentity,
         idToken: SecretID? = nil
     ) async throws(FailedRenewal) -> (tokens: GrantedTokens, identity: CognitoIdentity) {
-        var leftover: Leftover?
+        var leftover: UnusedRefreshToken?
         do throws(RefreshFailure) {
             let refresh = CognitoRefresh(
                 pool: pool,
@@ -111,7 +111,7 @@ struct CognitoServer: AuthorizationServer {
                 identity: identity
             )
             let (result, reply, requestedAt) = try await refresh.run()
-            leftover = Leftover(result, .cognito, requestedAt: requestedAt)
+            leftover = UnusedRefreshToken(result, .cognito, requestedAt: requestedAt)
             return try grant(result, of: reply, requestedAt, sent: token, original: idToken)
         } catch {
             throw FailedRenewal(failure: error, leftover: leftover)
@@ -165,7 +165,7 @@ struct CognitoServer: AuthorizationServer {
     /// Tokens must not be sent to another pool.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint != pool.url else { return }
-        let message = "the tokens are of \(tokenEndpoint), which the configuration no longer names"
+        let message = "the tokens are from \(tokenEndpoint), which is no longer configured"
         throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
     }
 

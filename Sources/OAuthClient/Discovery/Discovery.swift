@@ -178,11 +178,11 @@ private struct MetadataFetch {
         do throws(EndpointURLError) {
             url = try EndpointURL(issuer)
         } catch {
-            let message = ServerText.cleaned("the resource names \(issuer), which \(error)", limit: 400)
+            let message = ServerText.cleaned("the resource's issuer \(issuer) \(error)", limit: 400)
             return .failure(RefreshFailure(kind: .misconfigured, message: message))
         }
         guard url.query == nil else {
-            let message = "the resource names an issuer with a query"
+            let message = "the resource's issuer contains a query"
             return .failure(RefreshFailure(kind: .misconfigured, message: message))
         }
         do throws(JSONFetch.Miss) {

@@ -9,7 +9,7 @@ struct Issuer: Sendable {
     /// The values that decide which documents are fetched from an issuer and whether they are accepted.
     struct Description: Hashable, Sendable {
         /// The source of the metadata.
-        enum Metadata: Hashable, Sendable {
+        enum MetadataSource: Hashable, Sendable {
             /// A document of this issuer, at `address` or where its name leads, with the configured endpoints
             /// replacing published ones.
             ///
@@ -24,7 +24,7 @@ struct Issuer: Sendable {
             case none
         }
 
-        let metadata: Metadata
+        let metadata: MetadataSource
         let trust: ServerTrust
 
         /// Describes an issuer that no session uses yet.

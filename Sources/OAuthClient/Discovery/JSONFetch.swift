@@ -67,7 +67,7 @@ enum JSONFetch {
         tools: ServerDependencies,
         _ read: (JSONObject, ServerResponse, EndpointURL) throws(RefreshFailure) -> Value
     ) async throws(Miss) -> (Value, place: Int) {
-        let nowhere = RefreshFailure(kind: .misconfigured, message: "there is no place to look at")
+        let nowhere = RefreshFailure(kind: .misconfigured, message: "no URL to fetch the metadata from")
         var worst: Miss?
         for (number, address) in places.enumerated() {
             do throws(Miss) {
@@ -154,12 +154,12 @@ enum JSONFetch {
 
     private static func words(for reply: ServerResponse, at url: EndpointURL) -> String {
         if reply.status == 200 {
-            return reply.isHTML ? "the answer is a web page, not JSON" : "the answer is not a JSON object"
+            return reply.isHTML ? "received HTML instead of JSON" : "the response is not a JSON object"
         }
-        guard (300..<400).contains(reply.status) else { return "answered \(reply.status)" }
+        guard (300..<400).contains(reply.status) else { return "returned \(reply.status)" }
         // The query is left out because it may contain confidential data.
         let target = reply.header("location").map { $0.prefix { $0 != "?" && $0 != "#" } }
-        let place = target.map { "to \(ServerText.cleaned($0, limit: 200)), " } ?? ""
-        return "answered \(reply.status): a redirect \(place)which is not followed"
+        let place = target.map { " to \(ServerText.cleaned($0, limit: 200))" } ?? ""
+        return "returned \(reply.status): refusing to follow the redirect\(place)"
     }
 }

@@ -118,16 +118,15 @@ struct ServerMetadata: Equatable, Sendable {
         /// Returns the remedy for the user.
         ///
         /// With `isNew` it names options of `tokenctl add`, because there is no session yet.
-        func remedy(isNew: Bool) -> String {
+        func remedy(isNew: Bool) -> Remedy {
             switch self {
             // A new session uses this spelling automatically.
-            case .spelling(let issuer):
-                "write issuer = \"\(issuer)\" into the session, as the server spells it"
+            case .spelling(let issuer): .set("issuer = \"\(issuer)\", as the server spells it")
             case .address(let issuer, let url):
                 isNew
-                    ? "if this is the right server, use --metadata-url \(url)"
-                    : "if this is the right server, write issuer = \"\(issuer)\" and metadata_url = \"\(url)\""
-            case .tenant: "use the issuer of your own tenant, with its ID in it; templates are not supported"
+                    ? .set("--metadata-url \(url) if you trust this server")
+                    : .set("issuer = \"\(issuer)\" and metadata_url = \"\(url)\" if you trust this server")
+            case .tenant: .set("issuer to that of your own tenant, with its ID in it")
             }
         }
     }
@@ -163,17 +162,17 @@ struct ServerMetadata: Equatable, Sendable {
     ) throws(Problem) {
         // Compare bytes (RFC 8414 §3.3) and do not use `String`'s `==`.
         guard let named = document["issuer"]?.string, !named.isEmpty else {
-            throw Problem(message: "the document names no issuer")
+            throw Problem(message: "the server metadata has no issuer")
         }
         guard !IssuerName.isTemplate(named) else { throw .template(named) }
         guard IssuerName.areSame(named, issuer, match) else { throw .otherIssuer(named, than: issuer, url) }
         guard named.utf8.count <= EndpointURL.longest, named.utf8.allSatisfy(\.isVisibleASCII) else {
-            throw Problem(message: "the document's issuer is not printable ASCII without blanks")
+            throw Problem(message: "the issuer in the server metadata is not printable ASCII without spaces")
         }
         let reader = Reader(document: document, issuerIsLocal: isInternal, written: endpoints.byName)
         switch reader.endpoint("token_endpoint") {
         case .usable(let token): self.token = token
-        case .absent: throw Problem(message: "the document has no token_endpoint")
+        case .absent: throw Problem(message: "the server metadata has no token_endpoint")
         case .unusable(let reason): throw Problem(message: "token_endpoint \(reason)")
         }
         self.issuer = named
@@ -297,7 +296,7 @@ private struct Reader {
         } catch {
             return .unusable(error.description)
         }
-        guard issuerIsLocal || !url.isInternal else { return .unusable("leads into a private network") }
+        guard issuerIsLocal || !url.isInternal else { return .unusable("points into a private network") }
         return .usable(url)
     }
 
@@ -317,7 +316,7 @@ extension ServerMetadata.Problem {
     ) -> Self {
         let name = ServerText.cleaned(named, limit: 200)
         let expected = expected ?? ""
-        let message = "the document is of issuer \(name), not \(expected)"
+        let message = "the server metadata is for issuer \(name), not \(expected)"
         if IssuerName.differInSpelling(named, expected) {
             return Self(message: message, correction: .spelling(name))
         }
@@ -328,7 +327,7 @@ extension ServerMetadata.Problem {
     fileprivate static func template(_ named: String) -> Self {
         let name = ServerText.cleaned(named, limit: 200)
         return Self(
-            message: "the document names no single issuer but one for each tenant, \(name)",
+            message: "the server metadata is for many tenants: its issuer is \(name)",
             correction: .tenant
         )
     }
@@ -343,7 +342,7 @@ extension ServerMetadata {
 
     /// The clauses for `tokenctl add` and `tokenctl doctor`, without texts of the server.
     var remarks: [String] {
-        (lacksDocument ? ["the endpoints that are written are used, as there is no metadata"] : [])
-            + unusable.map { "\($0.name) is not used: it \($0.reason)" }
+        (lacksDocument ? ["no metadata, using the configured endpoints"] : [])
+            + unusable.map { "ignored \($0.name): it \($0.reason)" }
     }
 }

@@ -15,12 +15,12 @@ struct ServerProbe {
     /// Connect Discovery §4.3).
     ///
     /// - Returns: The findings, or the reason the probe failed.
-    func run() async -> Result<ServerFinding, RefreshFailure> {
+    func run() async -> Result<ServerProbeResult, RefreshFailure> {
         let exchange = ClockComparingExchange(tools.exchange, tools.timekeeper)
         var tools = tools
         tools.exchange = exchange
         return await ServerProbe(profile: profile, tools: tools).look()
-            .map { ServerFinding($0, clockLead: exchange.clockLead) }
+            .map { ServerProbeResult($0, clockLead: exchange.clockLead) }
     }
 
     private func look() async -> Result<String, RefreshFailure> {
@@ -28,7 +28,7 @@ struct ServerProbe {
             let discovery = ResourceDiscovery(address: resource.address, trust: profile.trust, tools: tools)
             do throws(RefreshFailure) {
                 let servers = try await discovery.run().metadata.servers
-                return .success("trusted; it names \(ServerText.cleaned(servers[0], limit: 200))")
+                return .success("trusted, names \(ServerText.cleaned(servers[0], limit: 200))")
             } catch {
                 return .failure(error)
             }
@@ -36,8 +36,8 @@ struct ServerProbe {
         guard case .oidc = profile.kind else { return await reach(profile.kind.identity.address) }
         let issuer = Issuer.Description(profile)
         return await Discovery.fetch(issuer, tools).map { metadata in
-            let trusted = metadata.lacksDocument ? "trusted" : "trusted; its metadata names this issuer"
-            return ([trusted] + metadata.remarks).joined(separator: "; ")
+            let trusted = metadata.lacksDocument ? "trusted" : "trusted, metadata matches the issuer"
+            return ([trusted] + metadata.remarks).joined(separator: ", ")
         }
     }
 
@@ -53,7 +53,7 @@ struct ServerProbe {
         }
         do throws(TransportFailure) {
             _ = try await tools.exchanged(OutgoingRequest(url: url, trust: profile.trust))
-            return .success("trusted; it answers")
+            return .success("trusted, responds")
         } catch {
             return .failure(error.refreshFailure(at: url))
         }

@@ -33,7 +33,7 @@ final class GuardedAttempt: Sendable {
     }
 
     /// How long to wait before another look at an answer that is being recorded.
-    private static let pause = Duration.milliseconds(20)
+    private static let delay = Duration.milliseconds(20)
     /// Waits that cover the longest exchange: whoever records ends with it.
     private static let looks = 2_000
 
@@ -46,7 +46,7 @@ final class GuardedAttempt: Sendable {
             case .none:
                 place.dropLeft(damaged: false)
                 return nil
-            case .refused(let reason): return refuse(place, "it \(reason)")
+            case .refused(let reason): return refuse(place, reason)
             case .pending: break
             case .recorded(let recorded) where !recorded.isNews && !recorded.isFinal: break
             case .recorded(let recorded):
@@ -62,7 +62,7 @@ final class GuardedAttempt: Sendable {
                     return refuse(place, error.description, isDamage: error.isDamage)
                 }
             }
-            guard (try? await Task.sleep(for: GuardedAttempt.pause, clock: .continuous)) != nil else {
+            guard (try? await Task.sleep(for: GuardedAttempt.delay, clock: .continuous)) != nil else {
                 return nil
             }
         }

@@ -72,7 +72,7 @@ final class GuardedConnection {
         let timeout = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(limit.nanoseconds)) {
             [self] in
             let isDirect = order.tunnel == nil || isThroughTunnel
-            fail(isDirect ? TransportFailure.unreachable("no connection in time") : ProxyFailure.timedOut)
+            fail(isDirect ? TransportFailure.unreachable("connection timed out") : ProxyFailure.timedOut)
         }
         handshake.futureResult.whenComplete { _ in timeout.cancel() }
         connect().assumeIsolated().whenComplete { [self] result in
@@ -99,7 +99,7 @@ final class GuardedConnection {
     private func ended(_ error: any Error) {
         // It was killed before it began: the alarm rang, and the server knows nothing of the request.
         let isUnsent = order.link != nil && order.stage.isConnected && !framing.hasBegun
-        fail(isUnsent ? TransportFailure.unreachable("the time to send the request had passed") : error)
+        fail(isUnsent ? TransportFailure.unreachable("the deadline to send the request has passed") : error)
     }
 
     private func close() {
@@ -174,7 +174,7 @@ extension GuardedConnection {
                 )
             }
             guard given == true else {
-                throw TransportFailure.unreachable("the process that guards the request has ended")
+                throw TransportFailure.unreachable("the helper process tokenagent-exchange exited")
             }
         } catch {
             return fail(error)

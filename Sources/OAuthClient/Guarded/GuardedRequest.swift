@@ -15,7 +15,7 @@ extension HTTPRequestHead {
         if let body { fields.add(name: "content-length", value: "\(body.count)") }
         for (name, value) in fields {
             guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenByte), value.utf8.allSatisfy(\.isFieldByte)
-            else { throw .misconfigured("the header \(name) cannot be sent as it is") }
+            else { throw .misconfigured("the header \(name) cannot be sent unchanged") }
         }
         let path = (url.path.isEmpty ? "/" : url.path) + (url.query.map { "?" + $0 } ?? "")
         self.init(

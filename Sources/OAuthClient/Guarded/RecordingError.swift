@@ -18,12 +18,12 @@ enum RecordingError: Error, Equatable, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .incomplete: "it is not complete"
-        case .otherServer(let url): "it is the answer of \(url)"
-        case .unknownCipher(let suite): "it is sealed with TLS cipher \(suite), which is only opened at once"
-        case .forged: "it was changed or damaged"
-        case .unreadable: "it makes no sense"
-        case .notHTTP: "what the server sent is not HTTP"
+        case .incomplete: "incomplete"
+        case .otherServer(let url): "the response is from \(url)"
+        case .unknownCipher(let suite): "TLS cipher \(suite) is not supported in recordings"
+        case .forged: "changed or damaged"
+        case .unreadable: "unreadable"
+        case .notHTTP: "the response is not HTTP"
         }
     }
 }

@@ -53,7 +53,7 @@ final class TLSContexts: Sendable {
         configuration.shutdownTimeout = .zero
         if keepsKeys { configuration.keyLogCallback = { [keys] in keys.note($0) } }
         guard let context = try? NIOSSLContext(configuration: configuration) else {
-            throw .misconfigured("TLS cannot begin with these certificates")
+            throw .misconfigured("cannot start TLS with these certificates")
         }
         // A key that was shown to one server is not to stay.
         if identity == nil {

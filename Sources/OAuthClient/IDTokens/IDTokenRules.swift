@@ -54,29 +54,40 @@ struct IDTokenRules: Sendable {
             switch self {
             case .malformed: "the ID token is malformed"
             case .encrypted:
-                "the ID token is encrypted, which is not supported: have the server send signed ones"
-            case .time(let claim): "the ID token has no \(claim) that is a number"
+                "the ID token is encrypted, which is not supported"
+            case .time(let claim): "the ID token has no valid \(claim)"
             case .algorithm(let name, let accepted): Problem.algorithmText(name, accepted)
-            case .criticalHeader: "the ID token demands an extension we do not know (crit)"
+            case .criticalHeader: "the ID token requires an unsupported extension (crit)"
             case .issuer(let name, let expected):
-                "the ID token is of \(Problem.quoted(name)) (iss), not of the issuer \(Problem.quoted(expected))"
+                "the ID token is from \(Problem.quoted(name)) (iss), not from \(Problem.quoted(expected))"
             case .audience(let audiences):
                 "the ID token is for another client: its aud is \(Problem.quoted(audiences?.map(\.text).joined(separator: " ")))"
             case .authorizedParty: "the ID token was issued to another party (azp)"
             case .expired(let age):
-                "the ID token expired \(Problem.phrase(age)) ago (exp): is this computer's clock right?"
+                "the ID token expired \(Problem.phrase(age)) ago (exp)"
             case .issuedInFuture(let lead):
-                "the ID token was issued \(Problem.phrase(lead)) in the future (iat): is this computer's clock right?"
+                "the ID token was issued \(Problem.phrase(lead)) in the future (iat)"
             case .notYetValid(let lead):
-                "the ID token is not valid for another \(Problem.phrase(lead)) (nbf): is this computer's clock right?"
+                "the ID token becomes valid in \(Problem.phrase(lead)) (nbf)"
             case .nonce: "the ID token does not belong to this login (nonce)"
             case .authenticationTime:
-                "the server did not ask the person again, as max_age demands (auth_time)"
+                "the server did not authenticate the user again, as max_age requires (auth_time)"
             case .subject: "the ID token names no subject (sub)"
             case .accessTokenHash: "the ID token does not belong to the access token (at_hash)"
             case .signature(let algorithm, let key):
-                "the ID token's signature (\(algorithm.rawValue), \(Problem.named(key))) is not by a key of the issuer"
-            case .changed(let claim): "the ID token of the refresh has another \(claim) than the login's"
+                "the ID token's signature (\(algorithm.rawValue), \(Problem.named(key))) is not from the issuer's key"
+            case .changed(let claim): "the refreshed ID token has a different \(claim) than the login's"
+            }
+        }
+
+        /// The remedy, or `nil` if there is none.
+        var remedy: Remedy? {
+            switch self {
+            case .expired, .issuedInFuture, .notYetValid: .set("the clock of this machine")
+            case .malformed, .encrypted, .time, .algorithm, .criticalHeader, .issuer, .audience,
+                .authorizedParty, .nonce, .authenticationTime, .subject, .accessTokenHash, .signature,
+                .changed:
+                nil
             }
         }
 
@@ -88,16 +99,15 @@ struct IDTokenRules: Sendable {
             }
             guard !algorithm.isSymmetric || accepted.contains(where: \.isSymmetric) else {
                 return
-                    "the ID token is signed with \(shown), which is not accepted: it needs a client secret and a server "
-                    + "whose metadata list it"
+                    "the ID token's algorithm \(shown) requires a client secret and a server that lists it"
             }
             let list = accepted.map(\.rawValue).sorted().joined(separator: " ")
             return
-                "the ID token is signed with \(shown), which is not among those that the server's metadata list (\(list))"
+                "the ID token's algorithm \(shown) is not listed in the server's metadata (\(list))"
         }
 
         /// Returns the key's name for a message.
-        static func named(_ name: String?) -> String { name.map { "key \(quoted($0))" } ?? "no key named" }
+        static func named(_ name: String?) -> String { name.map { "key \(quoted($0))" } ?? "no key ID" }
 
         private static func phrase(_ duration: Duration) -> String {
             DurationPhrase.short(duration.wholeSeconds)

@@ -96,7 +96,8 @@ struct IDTokenVerifier: Sendable {
             try await verifySignature(parts)
             return nil
         } catch {
-            return error.failure(kind: .misbehaved).message
+            let failure = error.failure(kind: .misbehaved)
+            return failure.remedy.map { "\(failure.message) \($0.parenthesized)" } ?? failure.message
         }
     }
 
@@ -107,7 +108,8 @@ struct IDTokenVerifier: Sendable {
 
         func failure(kind: FailureClass) -> RefreshFailure {
             switch self {
-            case .broken(let problem): RefreshFailure(kind: kind, message: problem.message)
+            case .broken(let problem):
+                RefreshFailure(kind: kind, message: problem.message, remedy: problem.remedy)
             case .undecided(let failure): failure
             }
         }
@@ -139,7 +141,7 @@ struct IDTokenVerifier: Sendable {
                 RefreshFailure(
                     kind: .misconfigured,
                     message: "the issuer publishes no jwks_uri\(metadata.reason(forLacking: "jwks_uri"))",
-                    remedy: "write its jwks_uri into the session, if it has one"
+                    remedy: .set("jwks_uri to the URL of the issuer's keys")
                 )
             )
         }
@@ -160,7 +162,7 @@ struct IDTokenVerifier: Sendable {
         case .noKey:
             let key = IDTokenRules.Problem.named(token.header["kid"]?.string)
             let message =
-                "the issuer publishes no key that may have signed the ID token (\(algorithm.rawValue), \(key))"
+                "the issuer publishes no key for the ID token's signature (\(algorithm.rawValue), \(key))"
             throw .undecided(RefreshFailure(kind: .misbehaved, message: message))
         }
     }

@@ -10,7 +10,7 @@ actor KeySetCache {
     /// The minimum time between fetches without success.
     ///
     /// Tokens with invented keys must not cause load at the issuer.
-    static let pause: Duration = .seconds(60)
+    static let delay: Duration = .seconds(60)
     /// The time after which a withdrawn key is no longer used.
     static let lifetime: Duration = .seconds(3_600)
 
@@ -69,7 +69,7 @@ actor KeySetCache {
 
     /// Whether the keys may be fetched again: always, except in the minute after a fetch without success.
     private var mayLookAgain: Bool {
-        missedAt.map { tools.timekeeper.now - $0 >= KeySetCache.pause } ?? true
+        missedAt.map { tools.timekeeper.now - $0 >= KeySetCache.delay } ?? true
     }
 
     private func fetch(_ url: EndpointURL, publicAddressOnly: Bool) async throws(RefreshFailure) -> KeySet {

@@ -4,13 +4,13 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The members of a ``CodeStep`` response that are sent back with the code.
+/// The members of the response to a ``CodeStep`` that the login request sends back with the user's code.
 ///
 /// All are sealed until the user enters the code.
 struct CarriedMembers {
     private var members: [(name: String, json: SecretID)] = []
 
-    /// Reads the members `names`, each from the first of `layers` that has it.
+    /// Reads the members called `names`, each from the first object in `layers` that has the member.
     ///
     /// - Throws: `misbehaved` if a member is missing or cannot be sent, or `busy` while sealed memory is
     ///   locked.
@@ -53,7 +53,8 @@ struct CarriedMembers {
             let text = value.text
             if text.utf8.count <= JSONConstants.maximumTextLength { return text }
         }
-        let message = "\(url.hostAndPort): the answer has no \(name) to send with the code"
+        let message =
+            "\(url.hostAndPort): the response has no \(name), which the login requires with the code"
         throw RefreshFailure(kind: .misbehaved, message: ServerText.cleaned(message))
     }
 }

@@ -2,7 +2,7 @@
 
 import Text
 
-/// The constant members and headers in every request to one back end.
+/// The members and headers from the configuration that every request to one back end contains.
 package struct JSONConstants: Equatable, Sendable {
     /// A member of the body, or a header.
     package struct Entry: Equatable, Sendable {
@@ -52,7 +52,7 @@ package struct JSONConstants: Equatable, Sendable {
     static let maximumTextLength = 8 << 10
     static let maximumHeaderLength = 4 << 10
 
-    /// The secrets among all values.
+    /// The secrets among the members and headers.
     package var secrets: [Secret] {
         let inMembers = JSONConstants.leaves(of: members, in: JSONConstants.memberKey)
         let inHeaders = JSONConstants.leaves(of: headers, in: JSONConstants.headerKey)
@@ -63,10 +63,10 @@ package struct JSONConstants: Equatable, Sendable {
     static let memberKey = "members"
     static let headerKey = "headers"
 
-    /// A value that is not an object, with its configuration key.
+    /// A value that is not a JSON object, with its configuration key.
     private typealias Leaf = (key: String, entry: Entry)
 
-    /// Returns the values that are not objects, at any depth.
+    /// Returns the values that are not JSON objects, at any depth.
     private static func leaves(of entries: [Entry], in parent: String) -> [Leaf] {
         entries.flatMap { entry -> [Leaf] in
             let key = key(of: entry, in: parent)
@@ -92,7 +92,7 @@ package struct JSONConstants: Equatable, Sendable {
         return "\(parent)." + (isBare ? entry.name : JSONValue.string(entry.name).text)
     }
 
-    /// The names of members that are not secret, at any depth.
+    /// The names of members whose values are not secret, at any depth.
     var harmlessNames: [String] {
         JSONConstants.leaves(of: members, in: JSONConstants.memberKey).compactMap { _, entry in
             if case .secret = entry.value { nil } else { entry.name }
@@ -129,21 +129,23 @@ extension JSONConstants {
         let names = allNames(of: members)
         var problems: [ServerProfileError] = []
         if names.count > JSONConstants.maximumMembers {
-            problems.append(memberProblem("must not hold more than \(JSONConstants.maximumMembers) values"))
+            problems.append(
+                memberProblem("must not contain more than \(JSONConstants.maximumMembers) values")
+            )
         }
         if let name = members.map(\.name).first(where: { name in
             ownMembers.contains { $0.bytewise == name.bytewise }
         }) {
-            problems.append(memberProblem("must not hold \(name), which requests have anyway"))
+            problems.append(memberProblem("must not contain \(name), which requests already have"))
         }
         if let name = names.first(where: { !(1...JSONObject.maximumNameLength).contains($0.utf8.count) }) {
             let shown = name.isEmpty ? "an empty name" : "a name of \(name.utf8.count) bytes"
-            problems.append(memberProblem("must not hold \(shown)"))
+            problems.append(memberProblem("must not contain \(shown)"))
         }
         let leaves = JSONConstants.leaves(of: members, in: JSONConstants.memberKey)
         if leaves.contains(where: { $0.entry.hasLongText }) {
             problems.append(
-                memberProblem("must not hold a text of more than \(JSONConstants.maximumTextLength) bytes")
+                memberProblem("must not contain a text of more than \(JSONConstants.maximumTextLength) bytes")
             )
         }
         return problems + headerProblems
@@ -163,11 +165,13 @@ extension JSONConstants {
     private var headerProblems: [ServerProfileError] {
         var problems = headers.compactMap(problem)
         if headers.count > JSONConstants.maximumHeaders {
-            problems.append(headerProblem("must not hold more than \(JSONConstants.maximumHeaders) headers"))
+            problems.append(
+                headerProblem("must not contain more than \(JSONConstants.maximumHeaders) headers")
+            )
         }
         let names = headers.map { $0.name.bytewise.lowercased }
         if Set(names).count < names.count {
-            problems.append(headerProblem("must not name a header twice; upper and lower case are the same"))
+            problems.append(headerProblem("must not contain a header twice (case is ignored)"))
         }
         return problems
     }
@@ -179,11 +183,11 @@ extension JSONConstants {
     private func problem(_ header: Entry) -> ServerProfileError? {
         let name = header.name
         guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(\.isTokenByte) else {
-            return headerProblem("\"\(name)\" is no name of a header")
+            return headerProblem("\"\(name)\" is not a header name")
         }
         guard !ReservedHeader.isReserved(name) else {
             return headerProblem(
-                "must not hold \(name), which the agent sets itself or which frames a request"
+                "must not contain \(name), which the agent sets itself"
             )
         }
         guard case .text(let text) = header.value, !HeaderText.isFit(text.utf8) else { return nil }
@@ -220,7 +224,8 @@ enum ReservedHeader {
 
 /// The syntax of header values.
 enum HeaderText {
-    static let rule = "up to \(JSONConstants.maximumHeaderLength) bytes of visible ASCII, with blanks only inside"
+    static let rule =
+        "up to \(JSONConstants.maximumHeaderLength) bytes of visible ASCII, with spaces only inside"
 
     /// Returns whether `bytes` are a complete value (RFC 9110 §5.5).
     ///

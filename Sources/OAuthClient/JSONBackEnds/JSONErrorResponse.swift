@@ -11,7 +11,7 @@ struct JSONErrorResponse: Equatable, Sendable {
     let requiresReauth: Bool
     let description: String?
 
-    /// Reads `object` at the locations `places`.
+    /// Reads the error in `object`, with `places` as the paths of its parts.
     init(_ object: JSONObject, at places: JSONResponsePaths) {
         codes = places.codes(in: object).map { ServerText.cleaned($0, limit: 100) }
         requiresReauth = places.demandLogin(in: object)
@@ -21,14 +21,16 @@ struct JSONErrorResponse: Equatable, Sendable {
             ?? OAuthError.words(in: object)
     }
 
-    /// Returns "token_revoked: Signed out elsewhere", or the part of it that the server sent.
+    /// Returns the code and the server's message as one text, such as "token_revoked: Signed out elsewhere".
+    ///
+    /// A part that the server did not send is omitted.
     func text(_ code: String?) -> String {
         [code, description].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ": ")
     }
 }
 
 extension JSONRules {
-    /// Returns whether `object` is a rejection, regardless of the status.
+    /// Returns whether `object` is an error response, regardless of its HTTP status.
     func isRefusal(_ object: JSONObject, _ purpose: JSONPurpose) -> Bool {
         let refusal = JSONErrorResponse(object, at: places(in: purpose))
         let hasToken = places(in: purpose).content(of: object)?[fields.accessToken] != nil
@@ -80,7 +82,7 @@ extension JSONRules {
         return failure
     }
 
-    /// OAuth's codes that have the same meaning in a JSON back end.
+    /// The error codes of OAuth that have the same meaning in a JSON back end.
     private static let sharedCodes: Set<String> = [
         "invalid_grant", "temporarily_unavailable", "server_error", "slow_down",
     ]
@@ -100,11 +102,11 @@ extension JSONRules {
         return RefreshFailure(
             kind: .sessionOver,
             code: code,
-            message: ServerText.cleaned("\(server) answered \(status) \(refusal.text(code))")
+            message: ServerText.cleaned("\(server) returned \(status) \(refusal.text(code))")
         )
     }
 
-    /// Returns whether a code counts at `status`.
+    /// Returns whether an error code may be believed in a response with this HTTP status.
     ///
     /// No code counts if the server asks the client to wait or a gateway responds.
     private static func isFinal(_ status: Int) -> Bool {

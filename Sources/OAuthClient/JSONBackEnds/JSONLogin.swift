@@ -12,7 +12,7 @@ struct JSONLogin {
 
     /// The number of wrong codes before a login fails.
     private static let tries = 3
-    /// The statuses that reject a code.
+    /// The HTTP statuses with which back ends reject a code.
     ///
     /// With any other status, the user is not prompted for another code.
     private static let codeRefusals = [400, 401, 403, 422]
@@ -24,10 +24,10 @@ struct JSONLogin {
     func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         if flow == .import { return try await logInByImport() }
         guard flow == .password else {
-            throw misconfigured("sessions of kind json log in by password or import, not \(flow.rawValue)")
+            throw misconfigured("kind json supports the flows password and import, not \(flow.rawValue)")
         }
         guard let url = backEnd.loginURL else {
-            throw misconfigured("there is no login_url: import a refresh token")
+            throw misconfigured("the session has no login_url", .set("--flow import"))
         }
         guard let step = backEnd.codeStep else { return try await logInByPassword(at: url) }
         return try await logInByCode(step, at: url)
@@ -55,7 +55,7 @@ struct JSONLogin {
     private func logInByCode(_ step: CodeStep, at url: String) async throws(LoginError) -> LoginGrant {
         // Check this first: no code must be sent if the user cannot enter it.
         guard dialogue.request.secret == nil else {
-            throw misconfigured("the login takes a code that the server sends to the person, and no password")
+            throw misconfigured("the login requires a code that the server sends, not a password")
         }
         let username = try await dialogue.username()
         let carried = try await requestCode(step, for: username)
@@ -118,7 +118,8 @@ struct JSONLogin {
         }
     }
 
-    /// Returns the text of the rejection of a code, or `nil` if the response is another one.
+    /// Returns the message with which the back end rejected a code, or `nil` if the response is not a
+    /// rejection of the code.
     private func refusal(ofCodeIn answer: JSONServer.Answer) -> String? {
         guard answer.isSuccess || JSONLogin.codeRefusals.contains(answer.reply.status),
             let object = answer.reply.jsonObject, backEnd.rules.isRefusal(object, .login)
@@ -142,7 +143,7 @@ struct JSONLogin {
         )
     }
 
-    func misconfigured(_ message: String) -> LoginError {
-        .failed(RefreshFailure(kind: .misconfigured, message: message))
+    func misconfigured(_ message: String, _ remedy: Remedy? = nil) -> LoginError {
+        .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: remedy))
     }
 }

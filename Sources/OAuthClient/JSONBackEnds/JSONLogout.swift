@@ -13,7 +13,7 @@ struct JSONLogout {
     func run() async -> RevocationOutcome {
         guard tokens.accessToken != nil || tokens.refreshToken != nil else { return .nothing }
         guard let address = server.backEnd.logoutURL else {
-            return .unsupported("the session has no logout_url: its tokens are good until they expire")
+            return .unsupported("the session has no logout_url: its tokens remain valid until they expire")
         }
         do throws(RefreshFailure) {
             try server.checkPin(tokens.tokenEndpoint)

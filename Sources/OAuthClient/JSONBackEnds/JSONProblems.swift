@@ -3,12 +3,12 @@
 import Text
 
 extension JSONBackEnd {
-    /// The errors that are visible without asking the back end.
+    /// The errors in the configuration of the back end that can be found without a request.
     var problems: [ServerProfileError] {
         rules.problems(withCode: codeStep != nil) + codeProblems + constants.problems(besides: requestMembers)
     }
 
-    /// The members that requests have without constants.
+    /// The names of the members that requests have in addition to the constant ones.
     private var requestMembers: [String] {
         let fields = rules.fields
         guard let codeStep else { return [fields.username, fields.password, fields.refreshToken] }
@@ -20,22 +20,22 @@ extension JSONBackEnd {
         var problems: [ServerProfileError] = []
         if loginURL == nil {
             problems.append(
-                ServerProfileError("login_url", "is missing: where the code that code_url sends goes to")
+                ServerProfileError("login_url", "required: the URL for the code that code_url sends")
             )
         }
         let carried = codeStep.carriedMembers.map(\.bytewise)
         if carried.count > CodeStep.maximumCarried {
             problems.append(
-                ServerProfileError("carry", "must not hold more than \(CodeStep.maximumCarried) names")
+                ServerProfileError("carry", "must not contain more than \(CodeStep.maximumCarried) names")
             )
         }
         if Set(carried).count < carried.count {
-            problems.append(ServerProfileError("carry", "must not hold a name twice"))
+            problems.append(ServerProfileError("carry", "must not contain a name twice"))
         }
         let own = [rules.fields.username, rules.fields.code].map(\.bytewise)
         if let name = carried.first(where: own.contains) {
             problems.append(
-                ServerProfileError("carry", "must not hold \(name), which goes with the code anyway")
+                ServerProfileError("carry", "must not contain \(name), which is always sent with the code")
             )
         }
         return problems

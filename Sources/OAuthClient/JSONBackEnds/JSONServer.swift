@@ -71,11 +71,11 @@ struct JSONServer: AuthorizationServer {
 
     private func refreshToken(of request: RefreshRequest) throws(RefreshFailure) -> SecretID {
         guard request.variant == .primary else {
-            let message = "sessions of kind json have one token, without scope or audience"
+            let message = "kind json does not support scopes or audiences"
             throw RefreshFailure(kind: .variantRefused, message: message)
         }
         guard case .refreshToken(let token) = request.renewal else {
-            let message = "the server gave no refresh token: log in again"
+            let message = "the server returned no refresh token"
             throw RefreshFailure(kind: .sessionOver, code: "unauthorized", message: message)
         }
         try checkPin(request.tokenEndpoint)
@@ -87,7 +87,7 @@ struct JSONServer: AuthorizationServer {
     /// - Throws: `misconfigured` if the configuration now names another URL.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint != backEnd.refreshURL else { return }
-        let message = "refresh_url is not the one this session logged in at (\(tokenEndpoint))"
+        let message = "refresh_url differs from the one used at login (\(tokenEndpoint))"
         throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
     }
 
@@ -99,14 +99,14 @@ struct JSONServer: AuthorizationServer {
 
     // MARK: Exchange
 
-    /// One response of the back end.
+    /// A response of the back end to one request.
     struct Answer {
         var reply: ServerResponse
         /// The URL of the request.
         var url: EndpointURL
         /// The time just before the request was sent.
         var requestedAt: Instant
-        /// The purpose of the request.
+        /// The purpose of the request: login, refresh or logout.
         var purpose: JSONPurpose
 
         var isSuccess: Bool { (200..<300).contains(reply.status) }
@@ -137,12 +137,12 @@ struct JSONServer: AuthorizationServer {
         } catch {
             let content = TokenEndpointResponse(answer.reply, rules.tokenNames(in: answer.purpose))
                 .flatMap { rules.leftover(in: $0.object, answer.purpose) }
-            let leftover = Leftover(content, rules.fields.renewal, requestedAt: answer.requestedAt)
+            let leftover = UnusedRefreshToken(content, rules.fields.renewal, requestedAt: answer.requestedAt)
             throw FailedRenewal(failure: error, leftover: answer.isSuccess ? leftover : nil)
         }
     }
 
-    /// Returns the tokens in `answer`, and its members to keep.
+    /// Parses the tokens in `answer`, and the members that the session keeps.
     private func read(_ answer: Answer) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
         let purpose = answer.purpose
         guard answer.isSuccess,
@@ -159,13 +159,13 @@ struct JSONServer: AuthorizationServer {
         }
     }
 
-    /// Classifies a response without the requested content.
+    /// Returns the failure for a response that does not contain what was requested.
     func failure(_ answer: Answer) -> RefreshFailure {
         let now = tools.timekeeper.wallTime
         return rules.classify(answer.reply, answer.purpose, from: answer.url.hostAndPort, at: now)
     }
 
-    /// Sends `members` and the constants of the back end.
+    /// Sends a request with `members` and the constant members and headers of the back end.
     func post(
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void,
         to address: String,

@@ -4,10 +4,12 @@ import Text
 import TokenCore
 
 extension TokenResponse {
-    /// Reads the response of a back end of kind `json`, ignoring unknown members.
+    /// Reads the tokens in a response of a back end of kind `json`.
+    ///
+    /// Unknown members are ignored.
     init(_ object: JSONObject, _ fields: JSONRules.Fields) throws(Problem) {
         guard let accessToken = try TokenResponse.token(fields.accessToken, in: object) else {
-            throw Problem(message: "the answer has no \(fields.accessToken)")
+            throw Problem(message: "the response has no \(fields.accessToken)")
         }
         self.accessToken = accessToken
         tokenType = "Bearer"
@@ -20,7 +22,7 @@ extension TokenResponse {
 }
 
 extension JSONRules.Fields {
-    /// The members that a refresh uses.
+    /// The names of the members with the refresh token and its lifetime.
     var renewal: RenewalMembers {
         RenewalMembers(token: refreshToken, lifetimes: [refreshExpiresIn], unit: expiresInUnit)
     }
@@ -35,7 +37,7 @@ extension JSONRules {
         )
     }
 
-    /// Returns the tokens of a response, which must be in its envelope.
+    /// Returns the tokens in the envelope of a response.
     func tokens(
         in answer: JSONObject,
         _ purpose: JSONPurpose
@@ -43,7 +45,7 @@ extension JSONRules {
         let places = places(in: purpose)
         guard let envelope = places.envelope else { return try TokenResponse(answer, fields) }
         guard let content = places.content(of: answer) else {
-            throw TokenResponse.Problem(message: "the answer has no object \(envelope)")
+            throw TokenResponse.Problem(message: "the response has no object \(envelope)")
         }
         do throws(TokenResponse.Problem) {
             return try TokenResponse(content, fields)
@@ -54,7 +56,8 @@ extension JSONRules {
         }
     }
 
-    /// Returns the object whose refresh token counts although `answer` cannot be used.
+    /// Returns the object in `answer` whose refresh token must be kept although the response is unusable, or
+    /// `nil` if there is none.
     ///
     /// The object is the one in the envelope, or else the only one with both tokens: in that case the
     /// configured envelope is wrong.
@@ -67,7 +70,8 @@ extension JSONRules {
         return found.count == 1 ? found.first : nil
     }
 
-    /// Returns the members of `answer` to keep, as text, from its envelope or from an object around that.
+    /// Returns the members of `answer` that the session keeps, as text, from the envelope or from an object
+    /// around it.
     func kept(of answer: JSONObject, _ purpose: JSONPurpose) -> [String: String] {
         let layers = places(in: purpose).layers(of: answer)
         var kept: [String: String] = [:]

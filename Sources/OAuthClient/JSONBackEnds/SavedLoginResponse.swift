@@ -4,9 +4,9 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A saved login response of a back end, imported instead of a refresh token.
+/// A login response of a back end that the user has saved to a file, imported instead of a refresh token.
 struct SavedLoginResponse {
-    /// The maximum number of bytes: the limit of `tokenctl`, and half of the agent's limit for a request.
+    /// The maximum size in bytes: the limit of `tokenctl`, and half of the agent's limit for a request.
     static let longest = 32 << 10
 
     var refreshToken: String
@@ -16,7 +16,7 @@ struct SavedLoginResponse {
     var refreshLifetime: Duration?
     var keptMembers: [String: String]
 
-    /// Returns whether `bytes` are JSON and not a refresh token, which does not begin in this way.
+    /// Returns whether `bytes` begin like JSON, as no refresh token does.
     static func looksLike(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let mark = unsafe bytes.starts(with: ByteOrderMark.bytes) ? ByteOrderMark.bytes.count : 0
         let first = unsafe bytes.dropFirst(mark).first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
@@ -38,7 +38,7 @@ struct SavedLoginResponse {
         do throws(JSONError) {
             value = try unsafe JSONValue(parsing: ByteOrderMark.dropped(from: Array(bytes)))
         } catch {
-            throw SavedLoginResponse.problem("cannot be read as JSON (\(error))")
+            throw SavedLoginResponse.problem("is not valid JSON (\(error))")
         }
         guard let answer = value.object else { throw SavedLoginResponse.problem("is not a JSON object") }
         ExchangeSecrets.current?.remember(.object(answer))
@@ -47,7 +47,7 @@ struct SavedLoginResponse {
         }
         guard let refreshToken = try rules.fields.renewal.refreshToken(in: content) else {
             throw SavedLoginResponse.problem(
-                "has no \(rules.fields.refreshToken), without which it cannot be kept alive"
+                "has no \(rules.fields.refreshToken), which refreshes require"
             )
         }
         self.refreshToken = refreshToken
@@ -64,7 +64,7 @@ struct SavedLoginResponse {
     }
 
     private static func problem(_ words: String) -> TokenResponse.Problem {
-        TokenResponse.Problem(message: "the saved answer \(words)", kind: .misconfigured)
+        TokenResponse.Problem(message: "the saved response \(words)", kind: .misconfigured)
     }
 }
 
@@ -93,7 +93,7 @@ extension JSONLogin {
         }
     }
 
-    /// Refreshes once with `token`.
+    /// Refreshes once with the refresh token `token`.
     ///
     /// `saved` provides what the response does not contain.
     private func renewed(

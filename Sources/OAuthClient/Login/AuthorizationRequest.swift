@@ -156,12 +156,12 @@ extension AuthorizationRequest {
         }
         let words = prompt.split(separator: " ")
         guard words.contains("none"), words.count > 1 else { return nil }
-        return ServerProfileError("prompt", "must not name another word beside \"none\"")
+        return ServerProfileError("prompt", "must not combine \"none\" with other values")
     }
 
     private static func classProblem(_ name: String) -> ServerProfileError? {
         guard name.isEmpty || !name.utf8.allSatisfy(\.isVisibleASCII) else { return nil }
-        return ServerProfileError("acr_values", "\"\(name)\" is no such value; write one per element")
+        return ServerProfileError("acr_values", "\"\(name)\" is not a valid value (one value per element)")
     }
 
     private static func parameterProblem(_ name: String) -> ServerProfileError? {
@@ -170,13 +170,13 @@ extension AuthorizationRequest {
             return ServerProfileError(key, "must not set \(name), which tokenagent sets for each login")
         }
         if let own = keys[name.bytewise] {
-            return ServerProfileError(key, "must not set \(name): it has the key \(own)")
+            return ServerProfileError(key, "must not set \(name), which has the key \(own)")
         }
         if secrets.contains(name.bytewise) {
             return ServerProfileError(key, "must not set \(name), which a browser must not see")
         }
         guard name.isEmpty || !name.utf8.allSatisfy(\.isVisibleASCII) else { return nil }
-        return ServerProfileError(key, "\"\(name)\" is no name of a parameter")
+        return ServerProfileError(key, "\"\(name)\" is not a parameter name")
     }
 
     /// The error in `response_mode`, or `nil` if there is none.
@@ -189,12 +189,12 @@ extension AuthorizationRequest {
         case "form_post":
             guard place == nil else { return nil }
             let message =
-                "must not set response_mode to form_post: a redirect_uri that is pasted shows no form"
+                "must not set response_mode to form_post with a redirect_uri that is pasted"
             return ServerProfileError(key, message)
         case "fragment":
             return ServerProfileError(
                 key,
-                "must not set response_mode to fragment, which browsers keep to themselves: write query or form_post"
+                "must not set response_mode to fragment, which browsers do not send"
             )
         default: return ServerProfileError(key, "must set response_mode to query or form_post, or not at all")
         }

@@ -130,13 +130,13 @@ final class AuthorizationTransaction: Sendable {
 
 extension AuthorizationTransaction.Response {
     static let malformed = Self.refused(
-        RefreshFailure(kind: .misbehaved, message: "the authorization response makes no sense: log in again")
+        RefreshFailure(kind: .misbehaved, message: "the authorization response is invalid")
     )
     static let mixedUp = Self.refused(
         RefreshFailure(
             kind: .misbehaved,
             code: "issuer_mismatch",
-            message: "the authorization response came from another issuer: log in again"
+            message: "the authorization response is from another issuer"
         )
     )
 }
@@ -147,7 +147,7 @@ extension RefreshFailure {
     fileprivate static func refusal(_ error: OAuthError) -> RefreshFailure {
         let answer = TokenErrorResponse(status: 400, error: error)
         var failure = FailureClassification.classify(answer, from: "")
-        failure.message = ServerText.cleaned("the server refused the login: \(error.text)")
+        failure.message = ServerText.cleaned("the server rejected the login: \(error.text)")
         return failure
     }
 }

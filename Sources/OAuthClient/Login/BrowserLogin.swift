@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import Text
 import TokenCore
 
 /// The browser flow: an authorization code with PKCE, received by a loopback redirect or pasted (RFC 8252).
@@ -34,16 +35,16 @@ extension StandardLogin {
     ///
     /// - Throws: `misconfigured` if the server does not offer them.
     private func authorizationEndpoint() throws(LoginError) -> EndpointURL {
-        let others = "log in by another flow, such as --flow device"
+        let others = Remedy.set("--flow to another flow, such as device")
         guard let url = metadata.authorization else {
             let reason = metadata.reason(forLacking: "authorization_endpoint")
             throw misconfigured("the server has no authorization_endpoint\(reason)", others)
         }
         if let types = metadata.responseTypes, !types.contains("code") {
-            throw misconfigured("the server does not offer the authorization code flow", others)
+            throw misconfigured("the server does not support the authorization code flow", others)
         }
         if let methods = metadata.challengeMethods, !methods.contains("S256") {
-            throw misconfigured("the server does not offer PKCE with S256", others)
+            throw misconfigured("the server does not support PKCE with S256", others)
         }
         return url
     }
@@ -102,7 +103,10 @@ extension StandardLogin {
 
     /// Opens a listener on the first of `places` that is free.
     private func listener(at places: [LoopbackRedirect]) async throws(LoginError) -> LoopbackListener {
-        var failure = RefreshFailure(kind: .misconfigured, message: "there is nowhere to listen")
+        var failure = RefreshFailure(
+            kind: .misconfigured,
+            message: "the browser login has no redirect URI to listen at"
+        )
         for place in places {
             // An earlier login may still have a page to show at this port.
             if place.port != 0 { await tools.lingering.close(at: place.port) }
@@ -146,7 +150,6 @@ extension StandardLogin {
                 }
             }
             let unfinished = RefreshFailure.loginNotFinished(
-                at: transaction.redirectURI,
                 addsConsent: profile.authorization.addsConsent(for: profile.scopes)
             )
             group.addTask { [sleep = tools.sleep] in
@@ -177,7 +180,7 @@ extension StandardLogin {
         let address = try await browserAddress(transaction, at: url)
         await conversation.tell(.openURL(address, redirectURI: transaction.redirectURI))
         var isBehindFragment = false
-        var prompt = "Address the browser ended at (\(transaction.redirectStart)...)"
+        var prompt = "Paste the URL your browser was redirected to (starts with \(transaction.redirectStart))"
         for _ in 0..<StandardLogin.pastes {
             let answer = try await dialogue.ask(.redirectAddress, prompt, isSecret: false)
             defer { tools.memory.erase(answer) }
@@ -187,8 +190,7 @@ extension StandardLogin {
             }
             isBehindFragment = pasted.bytewise.contains("#")
             prompt =
-                "Not the address of this login: copy the whole address bar of the browser, from "
-                + transaction.redirectStart
+                "Not the URL of this login. Paste the whole URL (starts with \(transaction.redirectStart))"
         }
         throw .failed(.pastedInVain(isBehindFragment: isBehindFragment))
     }
@@ -213,28 +215,27 @@ extension AuthorizationTransaction {
 }
 
 extension RefreshFailure {
-    fileprivate static func loginNotFinished(at redirectURI: String, addsConsent: Bool) -> RefreshFailure {
-        let others =
-            addsConsent
-            ? ", or set prompt = \"\" if the server fails at prompt=consent, which is sent for offline_access"
-            : ""
-        return RefreshFailure(
+    fileprivate static func loginNotFinished(addsConsent: Bool) -> RefreshFailure {
+        RefreshFailure(
             kind: .interactionRequired,
-            message: "the login was not finished in the browser within 5 minutes",
-            remedy:
-                "if the browser showed an error, register \(redirectURI) at the server, or set redirect_uri to the "
-                + "address that is registered\(others)"
+            message: "login timed out: no response from the browser within 5 minutes",
+            remedy: addsConsent
+                ? .set("redirect_uri to a registered one, or prompt = \"\", if the browser showed an error")
+                : .set("redirect_uri to a registered one, if the browser showed an error")
         )
     }
 
     fileprivate static func pastedInVain(isBehindFragment: Bool) -> RefreshFailure {
-        let message = "the pasted address does not belong to this login"
-        let remedy =
-            "the answer must not be behind a #: set response_mode = \"query\" in authorization_parameters"
+        guard isBehindFragment else {
+            return RefreshFailure(
+                kind: .interactionRequired,
+                message: "the pasted URL does not belong to this login"
+            )
+        }
         return RefreshFailure(
             kind: .interactionRequired,
-            message: message,
-            remedy: isBehindFragment ? remedy : nil
+            message: "the pasted URL has its response after a #, which is not supported",
+            remedy: .set("response_mode = \"query\" in authorization_parameters")
         )
     }
 }

@@ -16,7 +16,7 @@ struct CallbackPage {
     var status = 200
     var mood = Mood.calm
     var title: String
-    /// The sentences, each of them a paragraph.
+    /// The sentences and the remedy, each of them a paragraph.
     var text: [String] = []
     var rows: [(name: String, value: String)] = []
     /// A command that helps the user.
@@ -37,11 +37,12 @@ struct CallbackPage {
         mood = .bad
         title = "The login failed"
         rows.append((name: "Reason", value: failure.message))
-        let advised = failure.remedy.flatMap { $0.bytewise.hasPrefix("tokenctl ") ? $0 : nil }
-        let step = advised == nil ? failure.remedy : nil
-        if let step { text.append(CallbackPage.sentence(step)) }
+        var advised: String?
+        if let remedy = failure.remedy {
+            if remedy.kind == .run { advised = remedy.text } else { text.append(remedy.labelled) }
+        }
         guard !ending.session.isEmpty else { return }
-        text.append("The terminal says the same. \(step == nil ? "Run:" : "Then run:")")
+        text.append("The terminal shows the same. \(text.isEmpty ? "Run:" : "Then run:")")
         command = advised ?? "tokenctl login \(ending.session)"
     }
 
@@ -115,16 +116,6 @@ struct CallbackPage {
         200: "OK", 303: "See Other", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
         415: "Unsupported Media Type", 431: "Request Header Fields Too Large",
     ]
-
-    /// Returns `text` with a capital and a full stop.
-    ///
-    /// A first word that is a key or an address is not changed.
-    private static func sentence(_ text: String) -> String {
-        let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
-        let isWord = text.utf8.prefix { $0 != UInt8(ascii: " ") }.allSatisfy { letters.contains($0) }
-        let first = isWord ? text.prefix(1).uppercased() : String(text.prefix(1))
-        return first + text.dropFirst() + (text.utf8.last == UInt8(ascii: ".") ? "" : ".")
-    }
 
     // MARK: HTML
 

@@ -10,7 +10,7 @@ extension StandardLogin {
             let reason = metadata.reason(forLacking: "device_authorization_endpoint")
             throw misconfigured(
                 "the server has no device_authorization_endpoint\(reason)",
-                "log in by another flow, such as --flow browser"
+                .set("--flow to another flow, such as browser")
             )
         }
         let grant = try await requestDeviceCode(at: url)
@@ -29,7 +29,7 @@ extension StandardLogin {
         let requestedAt = tools.timekeeper.now
         let answer = try await send(form, to: url)
         guard let grant = DeviceGrant(answer, requestedAt: requestedAt) else {
-            let message = "\(url.hostAndPort): not a device code answer"
+            let message = "\(url.hostAndPort): not a device authorization response"
             throw .failed(RefreshFailure(kind: .misbehaved, message: message))
         }
         return grant
@@ -64,12 +64,12 @@ struct DeviceFlow {
                 expiresIn: grant.expiresIn
             )
         )
-        var next = DevicePoll(interval: grant.interval)
+        var next = DevicePollTiming(interval: grant.interval)
         // The failure when the code expires: the user was too late, or the server was unreachable.
         var ending = RefreshFailure.deviceCodeExpired
         while true {
-            guard tools.timekeeper.now + next.pause < grant.expiresAt else { throw .failed(ending) }
-            try await pause(next.pause)
+            guard tools.timekeeper.now + next.delay < grant.expiresAt else { throw .failed(ending) }
+            try await delay(next.delay)
             guard tools.timekeeper.now < grant.expiresAt else { throw .failed(ending) }
             do throws(LoginError) {
                 return try await exchange()
@@ -86,7 +86,7 @@ struct DeviceFlow {
         }
     }
 
-    private func pause(_ duration: Duration) async throws(LoginError) {
+    private func delay(_ duration: Duration) async throws(LoginError) {
         do {
             try await tools.sleep(duration)
         } catch {
@@ -96,15 +96,15 @@ struct DeviceFlow {
 }
 
 /// The time of the next request for the tokens.
-struct DevicePoll: Equatable {
+struct DevicePollTiming: Equatable {
     /// The delay between polls, unless the server sets another.
     var interval: Duration
     /// The delay before this poll.
-    var pause: Duration
+    var delay: Duration
 
-    init(interval: Duration, pause: Duration? = nil) {
+    init(interval: Duration, delay: Duration? = nil) {
         self.interval = interval
-        self.pause = pause ?? interval
+        self.delay = delay ?? interval
     }
 }
 
@@ -171,21 +171,21 @@ struct DeviceGrant: Sendable {
     }
 
     /// Returns the next poll, or `nil` if polling is over (RFC 8628 §3.5).
-    func poll(after last: DevicePoll, _ failure: RefreshFailure) -> DevicePoll? {
+    func poll(after last: DevicePollTiming, _ failure: RefreshFailure) -> DevicePollTiming? {
         let interval = last.interval
         let asked = failure.retryAfter.map { min($0, DeviceGrant.maximumInterval) }
         switch (failure.code, failure.kind) {
-        case ("authorization_pending", _): return DevicePoll(interval: interval)
-        case ("slow_down", _): return DevicePoll(interval: interval + DeviceGrant.slowDown)
+        case ("authorization_pending", _): return DevicePollTiming(interval: interval)
+        case ("slow_down", _): return DevicePollTiming(interval: interval + DeviceGrant.slowDown)
         // 429 means the same as `slow_down` (RFC 6585 §4). The delay in the response counts only once.
         case _ where failure.status == 429:
-            guard let asked else { return DevicePoll(interval: interval + DeviceGrant.slowDown) }
-            return DevicePoll(interval: interval, pause: asked)
+            guard let asked else { return DevicePollTiming(interval: interval + DeviceGrant.slowDown) }
+            return DevicePollTiming(interval: interval, delay: asked)
         case (nil, .unreachable), (nil, .ambiguous), (nil, .busy), ("server_error", _),
             ("temporarily_unavailable", _):
             // Poll a failing server less and less often, as the RFC recommends for timeouts.
             let slower = min(interval * 2, max(interval, DeviceGrant.maximumDelay))
-            return DevicePoll(interval: max(slower, asked ?? .zero))
+            return DevicePollTiming(interval: max(slower, asked ?? .zero))
         default: return nil
         }
     }
@@ -195,6 +195,6 @@ extension RefreshFailure {
     fileprivate static let deviceCodeExpired = RefreshFailure(
         kind: .interactionRequired,
         code: "expired_token",
-        message: "the code was not entered in time: log in again"
+        message: "login timed out: the code expired"
     )
 }

@@ -36,7 +36,7 @@ extension StandardLogin {
     func logInByClientCredentials() async throws(LoginError) -> LoginGrant {
         guard !authentication.isPublic else {
             throw misconfigured(
-                "client_credentials needs a client secret, key or assertion, such as client_secret_command"
+                "client_credentials requires a client secret, key or assertion"
             )
         }
         let form = FormBody([("grant_type", "client_credentials")])

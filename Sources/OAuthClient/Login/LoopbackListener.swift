@@ -4,6 +4,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 import Synchronization
+import Text
 import TokenCore
 
 /// A listener on a loopback address for the one redirect of a login (RFC 8252 §7.3, §8.3).
@@ -18,17 +19,17 @@ final class LoopbackListener: Sendable {
         var outcome: TimeAmount = .seconds(15)
         /// The time that the listener stays open after the login for a browser that does not ask for the
         /// outcome.
-        var farewell: TimeAmount = .seconds(5)
+        var shutdownTimeout: TimeAmount = .seconds(5)
     }
 
     let port: Int
     private let servers: [any Channel]
-    private let desk: CallbackCoordinator
+    private let coordinator: CallbackCoordinator
 
-    private init(port: Int, servers: [any Channel], desk: CallbackCoordinator) {
+    private init(port: Int, servers: [any Channel], coordinator: CallbackCoordinator) {
         self.port = port
         self.servers = servers
-        self.desk = desk
+        self.coordinator = coordinator
     }
 
     /// Opens the listener on every address of `place`.
@@ -45,13 +46,15 @@ final class LoopbackListener: Sendable {
         on eventLoop: any EventLoop,
         limits: Limits = Limits()
     ) async throws(RefreshFailure) -> LoopbackListener {
-        let desk = CallbackCoordinator(limits: limits, eventLoop: eventLoop)
+        let coordinator = CallbackCoordinator(limits: limits, eventLoop: eventLoop)
         let bootstrap = ServerBootstrap(group: eventLoop)
             .serverChannelOption(.backlog, value: 64)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(CallbackHandler(desk: desk))
+                    try channel.pipeline.syncOperations.addHandler(
+                        CallbackConnectionHandler(coordinator: coordinator)
+                    )
                 }
             }
         var servers: [any Channel] = []
@@ -63,14 +66,14 @@ final class LoopbackListener: Sendable {
                 // If IPv6 is disabled, no other process can listen at its address either.
                 if !servers.isEmpty, (error as? IOError)?.saysNoSuchAddress == true { continue }
                 for server in servers { try? await server.close().get() }
-                desk.close()
+                coordinator.close()
                 throw .cannotListen(on: address, place.port, error)
             }
         }
         var opened = place
         opened.port = servers.first?.localAddress?.port ?? place.port
-        desk.open(opened)
-        return LoopbackListener(port: opened.port, servers: servers, desk: desk)
+        coordinator.open(opened)
+        return LoopbackListener(port: opened.port, servers: servers, coordinator: coordinator)
     }
 
     /// Starts accepting the response for `transaction`.
@@ -81,19 +84,19 @@ final class LoopbackListener: Sendable {
         _ transaction: AuthorizationTransaction,
         reporting report: @escaping @Sendable (CallbackError) -> Void = { _ in }
     ) {
-        desk.expect(transaction, report)
+        coordinator.expect(transaction, report)
     }
 
     /// Waits for the response of the expected transaction.
     ///
     /// - Throws: `CancellationError`.
     func response() async throws -> AuthorizationTransaction.Response {
-        try await desk.response()
+        try await coordinator.response()
     }
 
     func close() async {
         for server in servers { try? await server.close().get() }
-        desk.close()
+        coordinator.close()
     }
 
     /// Waits until the port is free.
@@ -106,20 +109,22 @@ final class LoopbackListener: Sendable {
     ///
     /// The caller calls ``show(_:)`` when the login has ended.
     func stayForOutcome() {
-        let limit = desk.limits.outcome + desk.limits.farewell
-        desk.eventLoop.scheduleTask(in: limit) { [weak self] in self?.closeNow() }
-        desk.whenShown { self.closeNow() }
+        let limit = coordinator.limits.outcome + coordinator.limits.shutdownTimeout
+        coordinator.eventLoop.scheduleTask(in: limit) { [weak self] in self?.closeNow() }
+        coordinator.whenShown { self.closeNow() }
     }
 
     /// Shows the outcome in the browser, now or when the browser asks, and then closes the listener.
     func show(_ ending: LoginEnding) {
-        desk.end(ending)
-        desk.eventLoop.scheduleTask(in: desk.limits.farewell) { [weak self] in self?.closeNow() }
+        coordinator.end(ending)
+        coordinator.eventLoop.scheduleTask(in: coordinator.limits.shutdownTimeout) { [weak self] in
+            self?.closeNow()
+        }
     }
 
     private func closeNow() {
         for server in servers { server.close(promise: nil) }
-        desk.close()
+        coordinator.close()
     }
 }
 
@@ -156,16 +161,16 @@ enum CallbackError: Hashable, Sendable {
     var text: String {
         switch self {
         case .noAnswer:
-            "the browser came back without an answer; if its address has one behind a #, set response_mode = \"query\" in "
-                + "authorization_parameters"
+            "the browser's redirect has no response "
+                + Remedy.set("response_mode = \"query\" in authorization_parameters").parenthesized
         case .otherLogin:
-            "the browser came back with the answer to another login, which was refused: use the address that was "
-                + "printed for this one"
+            "ignored the browser's response to another login "
+                + Remedy.retry("with the URL of this login").parenthesized
         case .refused(431):
-            "the browser's request has more than 64 KiB of header and was refused: delete the cookies of the redirect "
-                + "address, or log in with --paste"
+            "ignored a request of the browser with more than 64 KiB of headers "
+                + Remedy.retry("after deleting the cookies of the redirect URI").parenthesized
         case .refused(let status):
-            "a request to the redirect address was refused (\(status)): it is not what a browser sends after a login"
+            "ignored a request to the redirect URI (status \(status)): not the redirect of a login"
         }
     }
 }
@@ -290,50 +295,52 @@ final class CallbackCoordinator: Sendable {
 }
 
 /// One connection, which serves one request and closes.
-final class CallbackHandler: ChannelInboundHandler {
+final class CallbackConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private let desk: CallbackCoordinator
+    private let coordinator: CallbackCoordinator
     private var received: [UInt8] = []
     private var isAnswered = false
     private var alarm: Scheduled<Void>?
 
-    init(desk: CallbackCoordinator) {
-        self.desk = desk
+    init(coordinator: CallbackCoordinator) {
+        self.coordinator = coordinator
     }
 
     func channelActive(context: ChannelHandlerContext) {
         let channel = context.channel
-        desk.connected(channel)
-        alarm = context.eventLoop.scheduleTask(in: desk.limits.perConnection) { channel.close(promise: nil) }
+        coordinator.connected(channel)
+        alarm = context.eventLoop.scheduleTask(in: coordinator.limits.perConnection) {
+            channel.close(promise: nil)
+        }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         alarm?.cancel()
-        desk.disconnected(context.channel)
+        coordinator.disconnected(context.channel)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !isAnswered, let place = desk.place else { return }
+        guard !isAnswered, let place = coordinator.place else { return }
         received.append(contentsOf: unwrapInboundIn(data).readableBytesView)
-        switch CallbackRequest(received, to: place, outcome: desk.outcomePath) {
+        switch CallbackRequest(received, to: place, outcome: coordinator.outcomePath) {
         case .incomplete: break
         case .refused(let status):
-            if status != 404 { desk.note(.refused(status: status)) }
+            if status != 404 { coordinator.note(.refused(status: status)) }
             answer(CallbackPage(refusing: status).response, on: context.channel)
         case .empty:
-            desk.note(.noAnswer)
+            coordinator.note(.noAnswer)
             answer(CallbackPage.empty.response, on: context.channel)
         case .outcome: showOutcome(on: context.channel)
         case .callback(let query):
-            guard let response = desk.accept(query) else {
-                desk.note(.otherLogin)
+            guard let response = coordinator.accept(query) else {
+                coordinator.note(.otherLogin)
                 return answer(CallbackPage(refusing: 400).response, on: context.channel)
             }
             // Deliver the response only after the page has been written.
-            answer(CallbackPage.redirect(to: desk.outcomePath), on: context.channel) { [desk] in
-                desk.deliver(response)
+            answer(CallbackPage.redirect(to: coordinator.outcomePath), on: context.channel) { [coordinator] in
+                coordinator.deliver(response)
             }
         }
     }
@@ -342,10 +349,10 @@ final class CallbackHandler: ChannelInboundHandler {
     private func showOutcome(on channel: any Channel) {
         isAnswered = true
         alarm?.cancel()
-        alarm = channel.eventLoop.assumeIsolated().scheduleTask(in: desk.limits.outcome) { [self] in
+        alarm = channel.eventLoop.assumeIsolated().scheduleTask(in: coordinator.limits.outcome) { [self] in
             answerOutcome(.unfinished, on: channel)
         }
-        desk.whenEnded { [self] ending in
+        coordinator.whenEnded { [self] ending in
             guard let ending else { return channel.close(promise: nil) }
             alarm?.cancel()
             answerOutcome(CallbackPage(ending), on: channel)
@@ -353,7 +360,7 @@ final class CallbackHandler: ChannelInboundHandler {
     }
 
     private func answerOutcome(_ page: CallbackPage, on channel: any Channel) {
-        answer(page.response, on: channel) { [desk] in desk.pageWasShown() }
+        answer(page.response, on: channel) { [coordinator] in coordinator.pageWasShown() }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -392,9 +399,7 @@ extension RefreshFailure {
         return RefreshFailure(
             kind: .misconfigured,
             message: "cannot listen on \(host):\(port): \(reason)",
-            remedy: number == EADDRINUSE
-                ? "end the program that has this port, or log in with --paste"
-                : "log in with --paste"
+            remedy: .set("--paste")
         )
     }
 }

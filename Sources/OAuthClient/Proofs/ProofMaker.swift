@@ -18,21 +18,22 @@ struct ProofMaker: Sendable {
     /// Every call makes a new one, because servers accept each only once.
     ///
     /// - Parameters:
-    ///   - demand: The request.
+    ///   - tokenRequest: The request.
     ///   - time: The current time by the server's clock.
     ///   - token: The access token in the request, or `nil` if there is none.
     /// - Returns: The value of the header `DPoP`.
     /// - Throws: `busy` while sealed memory is locked.
     func proof(
-        for demand: ProofRequest,
+        for tokenRequest: ProofRequest,
         at time: WallTime,
         showing token: SecretID? = nil
     ) throws(RefreshFailure) -> String {
         var claims: JSONObject = [
-            "jti": .string(RandomText.make()), "htm": .string(demand.method), "htu": .string(demand.target),
+            "jti": .string(RandomText.make()), "htm": .string(tokenRequest.method),
+            "htu": .string(tokenRequest.target),
             "iat": .integer(time.secondsSince1970),
         ]
-        if let nonce = demand.nonce { claims["nonce"] = .string(nonce) }
+        if let nonce = tokenRequest.nonce { claims["nonce"] = .string(nonce) }
         do {
             if let token { claims["ath"] = .string(try hash(of: token)) }
             return try ProofKey(key, in: memory).sign(claims)

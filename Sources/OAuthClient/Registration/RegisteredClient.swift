@@ -153,7 +153,7 @@ extension AuthorizationRequest {
 extension RefreshFailure {
     static let clientUnknown = RefreshFailure(
         kind: .clientUnknown,
-        message: "the client that the server registered is not known here any more"
+        message: "the registered client is no longer stored"
     )
 
     /// Converts the rejection of a client that the server registered but no longer knows.
@@ -162,7 +162,7 @@ extension RefreshFailure {
     static func clientForgotten(_ refusal: RefreshFailure) -> RefreshFailure {
         var failure = refusal
         failure.kind = .clientUnknown
-        let message = "the server does not know the client any more that it registered: \(refusal.message)"
+        let message = "the server no longer knows the registered client: \(refusal.message)"
         failure.message = ServerText.cleaned(message)
         failure.remedy = nil
         return failure
@@ -173,7 +173,7 @@ extension RefreshFailure {
     /// A refresh token works only for the client it was issued to.
     fileprivate static let clientOfImportUnknown = RefreshFailure(
         kind: .misconfigured,
-        message: "a refresh token is of one client, and the session has none",
-        remedy: "write the client_id that the refresh token was given to into the session"
+        message: "a refresh token works only with the client it was issued to",
+        remedy: .set("client_id to the client that the refresh token was issued to")
     )
 }

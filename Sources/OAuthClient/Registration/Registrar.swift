@@ -87,7 +87,7 @@ actor Registrar {
             } catch {
                 throw RefreshFailure(
                     kind: .storage,
-                    message: "the registered client cannot be kept: \(error.message)"
+                    message: "cannot store the registered client: \(error.message)"
                 )
             }
             return .success(registered)

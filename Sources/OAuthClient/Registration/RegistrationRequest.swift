@@ -20,8 +20,8 @@ struct RegistrationRequest: Sendable {
         guard let url = metadata.registration else {
             throw RefreshFailure(
                 kind: .misconfigured,
-                message: "client_id is missing, and \(metadata.token.hostAndPort) registers no clients",
-                remedy: "register a client there and write its client_id into the session"
+                message: "\(metadata.token.hostAndPort) does not support client registration",
+                remedy: .set("client_id to a client registered at the server")
             )
         }
         let redirectURIs = redirectURIs
@@ -120,8 +120,8 @@ struct RegistrationRequest: Sendable {
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)
         guard (400..<500).contains(reply.status), reply.status != 429 else { return failure }
         failure.kind = .misconfigured
-        failure.message = ServerText.cleaned("no client could be registered: \(failure.message)")
-        failure.remedy = "register one at the server and write its client_id into the session"
+        failure.message = ServerText.cleaned("cannot register a client: \(failure.message)")
+        failure.remedy = .set("client_id to a client registered at the server")
         return failure
     }
 }
@@ -151,12 +151,12 @@ struct RegistrationResponse {
         if let given = object["redirect_uris"]?.array {
             let texts = Set(given.compactMap { $0.string?.bytewise })
             guard redirectURIs.allSatisfy({ texts.contains($0.bytewise) }) else {
-                throw broken("another redirect address")
+                throw broken("another redirect URI")
             }
         }
         let method = object["token_endpoint_auth_method"]?.string ?? method
         guard ["none", "client_secret_basic", "client_secret_post"].contains(method) else {
-            throw broken("a way to prove itself that was not asked for")
+            throw broken("an authentication method that was not requested")
         }
         var registration = ClientRegistration(
             purpose: asked,

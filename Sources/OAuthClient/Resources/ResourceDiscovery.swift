@@ -76,10 +76,9 @@ struct ResourceDiscovery: Sendable {
             var failure = error.failure
             guard error.sign < .wrongDocument, failure.kind == .misconfigured else { throw failure }
             failure.message = ServerText.cleaned(
-                "the resource does not say whose tokens it takes: \(failure.message)"
+                "the resource names no issuer: \(failure.message)"
             )
-            failure.remedy =
-                "set issuer, and resources = [\"\(address)\"] in place of resource, in the session's table"
+            failure.remedy = .set("issuer, and resources = [\"\(address)\"] in place of resource")
             throw failure
         }
     }

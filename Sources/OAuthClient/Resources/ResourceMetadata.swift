@@ -25,21 +25,19 @@ struct ResourceMetadata: Equatable, Sendable {
     /// beyond that.
     init(_ document: JSONObject, of address: EndpointURL) throws(Problem) {
         guard let resource = document["resource"]?.string else {
-            throw Problem(message: "the document names no resource")
+            throw Problem(message: "the resource metadata has no member resource")
         }
         guard let named = try? EndpointURL(resource), named.covers(address) else {
-            throw Problem(
-                message:
-                    "the document is of \(ServerText.cleaned(resource, limit: 200)), not of \(address.description)"
-            )
+            let other = ServerText.cleaned(resource, limit: 200)
+            throw Problem(message: "the resource metadata is for \(other), not \(address.description)")
         }
         self.resource = resource
         guard let servers = document["authorization_servers"]?.array else {
-            throw Problem(message: "the document names no authorization_servers")
+            throw Problem(message: "the resource metadata has no authorization_servers")
         }
         self.servers = servers.compactMap(\.string)
         guard !self.servers.isEmpty, self.servers.count == servers.count else {
-            throw Problem(message: "its authorization_servers are not a list of issuers")
+            throw Problem(message: "authorization_servers in the resource metadata is not a list of issuers")
         }
         scopes = document["scopes_supported"]?.array?.compactMap(\.string)
     }

@@ -151,7 +151,7 @@ final class ResourceServer: AuthorizationServer {
     /// Checks that a server that lists its resources includes this one (RFC 9728 §4).
     private func check(_ metadata: ServerMetadata, names resource: String) throws(RefreshFailure) {
         guard let known = metadata.protectedResources, !known.contains(resource.bytewise) else { return }
-        let message = "\(metadata.token.hostAndPort) does not give tokens for \(resource)"
+        let message = "\(metadata.token.hostAndPort) does not issue tokens for \(resource)"
         throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
     }
 
@@ -167,8 +167,8 @@ final class ResourceServer: AuthorizationServer {
             found.challengedScope.map { NamedScopes.checked($0) }
             ?? NamedScopes.checked(found.metadata.scopes ?? [])
         guard var scopes = named else {
-            let message = "the resource asks for scopes that make no sense, or for too many"
-            throw RefreshFailure(kind: .misbehaved, message: message, remedy: "write scopes into the session")
+            let message = "the resource requests invalid scopes, or too many"
+            throw RefreshFailure(kind: .misbehaved, message: message, remedy: .set("scopes of the session"))
         }
         let offline = "offline_access"
         if metadata.scopes?.contains(offline.bytewise) == true, !scopes.contains(offline) {
@@ -216,7 +216,7 @@ extension RefreshFailure {
         return RefreshFailure(
             kind: .misconfigured,
             code: issuerChangedCode,
-            message: "the resource takes no tokens of \(issuer); it names \(named)",
+            message: "the resource does not accept tokens from \(issuer) (accepted: \(named))",
             remedy: issuerCorrection(servers[0]),
             needsLogin: true
         )
@@ -225,7 +225,7 @@ extension RefreshFailure {
     /// The failure of a login that was made before the session had a resource.
     fileprivate static let serverUnknown = RefreshFailure(
         kind: .misconfigured,
-        message: "it is not known which server the resource named",
+        message: "the authorization server of the resource is unknown",
         needsLogin: true
     )
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// A monitor that notices when a resource names another authorization server than that of the login.
 actor ResourceWatch {
     /// The minimum time between two checks that found no change.
-    private static let pause: Duration = .seconds(60)
+    private static let delay: Duration = .seconds(60)
     /// The delay after a failed check.
     ///
     /// A resource that is unreachable must not delay its refreshes.
@@ -37,7 +38,7 @@ actor ResourceWatch {
                 let named = metadata.servers[0]
                 return .issuerChanged(from: server.issuer, to: named, isWritten: isIssuerWritten)
             }
-            quietUntil = timekeeper.now + ResourceWatch.pause
+            quietUntil = timekeeper.now + ResourceWatch.delay
         } catch {
             quietUntil = timekeeper.now + ResourceWatch.longPause
         }
@@ -54,19 +55,18 @@ extension RefreshFailure {
     /// login alone would not change it.
     static func issuerChanged(from old: String, to new: String, isWritten: Bool) -> RefreshFailure {
         let names =
-            "\(ServerText.cleaned(new, limit: 150)), not \(ServerText.cleaned(old, limit: 150)) as at the login"
+            "\(ServerText.cleaned(new, limit: 150)), not \(ServerText.cleaned(old, limit: 150))"
         return RefreshFailure(
             kind: .misconfigured,
             code: issuerChangedCode,
-            message: "the resource now names the issuer \(names)",
-            remedy: isWritten ? issuerCorrection(new) : "if that is right",
+            message: "the resource now uses the issuer \(names)",
+            remedy: isWritten ? issuerCorrection(new) : nil,
             needsLogin: true
         )
     }
 
     /// Returns the change that makes the session follow a resource to `issuer`, before the login.
-    static func issuerCorrection(_ issuer: String) -> String {
-        let written = "issuer = \"\(ServerText.cleaned(issuer, limit: 300))\""
-        return "if that is right, set \(written) in the session's table"
+    static func issuerCorrection(_ issuer: String) -> Remedy {
+        .set("issuer = \"\(ServerText.cleaned(issuer, limit: 300))\" if you trust this server")
     }
 }

@@ -5,6 +5,7 @@ import ForwardProxy
 import NIOCore
 import SealedStore
 import Synchronization
+import Text
 import TokenCore
 
 /// The authorization servers of all configured sessions.
@@ -203,14 +204,14 @@ package final class AuthorizationServers: AuthorizationServing {
             tools.memory.erase(secret)
             throw RefreshFailure(
                 kind: .misconfigured,
-                message: "the session keeps no client secret",
-                remedy: "write client_secret_sealed = true into its table, then tokenctl reload"
+                message: "the session does not use a stored client secret",
+                remedy: .set("client_secret_sealed = true in [session.\(session)], then run tokenctl reload")
             )
         }
         do throws(StorageFailure) {
             try await tools.registrar.keep(given: secret, for: purpose, of: profile.client.id)
         } catch {
-            let message = "the client's secret cannot be kept: \(error.message)"
+            let message = "cannot store the client secret: \(error.message)"
             throw RefreshFailure(kind: .storage, message: message)
         }
     }
@@ -219,15 +220,15 @@ package final class AuthorizationServers: AuthorizationServing {
         await tools.registrar.forgetSecrets(givenTo: session)
     }
 
-    package func proof(for demand: ProofRequest, showing token: SecretID, by key: SecretID) -> String? {
+    package func proof(for tokenRequest: ProofRequest, showing token: SecretID, by key: SecretID) -> String? {
         let maker = ProofMaker(key: key, memory: tools.memory)
-        return try? maker.proof(for: demand, at: tools.timekeeper.wallTime, showing: token)
+        return try? maker.proof(for: tokenRequest, at: tools.timekeeper.wallTime, showing: token)
     }
 
     /// Probes the server of `session` as the session would use it, for diagnostics.
     ///
     /// - Returns: The findings, or the reason the session could not use the server.
-    package func examine(_ session: SessionName) async -> Result<ServerFinding, RefreshFailure> {
+    package func examine(_ session: SessionName) async -> Result<ServerProbeResult, RefreshFailure> {
         guard let profile = server(for: session)?.profile else {
             return .failure(.unknown(session))
         }
@@ -237,7 +238,7 @@ package final class AuthorizationServers: AuthorizationServing {
         }
         return result.map { finding in
             var finding = finding
-            finding.words += "; \(way)"
+            finding.words += ", \(way)"
             return finding
         }
     }
@@ -307,21 +308,21 @@ package final class AuthorizationServers: AuthorizationServing {
 extension RefreshFailure {
     fileprivate static let revocationUnanswered = RefreshFailure(
         kind: .ambiguous,
-        message: "the server did not answer within 10 s"
+        message: "no response from the server within 10 s"
     )
 
     fileprivate static let noStepUp = RefreshFailure(
         kind: .misconfigured,
-        message: "only logins of kind oidc and oauth2 can ask for scopes, acr and a maximum age"
+        message: "scopes, acr and maximum age require a session of kind oidc or oauth2"
     )
 
     fileprivate static let formIsNotPasted = RefreshFailure(
         kind: .misconfigured,
-        message: "response_mode is form_post, so the address that the browser ends at has no answer to paste",
-        remedy: "log in without --paste, or remove response_mode from authorization_parameters"
+        message: "--paste cannot be combined with response_mode = \"form_post\"",
+        remedy: .retry("without --paste")
     )
 
     fileprivate static func unknown(_ session: SessionName) -> RefreshFailure {
-        RefreshFailure(kind: .misconfigured, message: "the configuration has no session \(session)")
+        RefreshFailure(kind: .misconfigured, message: "no session named \"\(session)\"")
     }
 }

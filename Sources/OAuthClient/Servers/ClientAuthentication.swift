@@ -205,29 +205,27 @@ struct ClientAuthentication: Sendable {
     /// Returns the setting to check when a server rejects the proof, or `nil` if there is none beyond the
     /// credentials.
     ///
-    /// A server may accept a client secret in only one of two places without saying which, so the hint names
+    /// A server may accept a client secret in only one of two places without saying which, so the remedy names
     /// the setting for the place. By RFC 6749 §2.3.1 both halves of Basic credentials are encoded, and some
     /// servers do not decode them. All servers decode a body.
-    func hint(_ memory: SealedMemory) -> String? {
+    func rejectionRemedy(_ memory: SealedMemory) -> Remedy? {
         switch proof {
         case .none, .certificate: return nil
-        case .assertion: return ClientAssertions.hint
-        case .post: return ClientAuthentication.hint(suggesting: "basic")
+        case .assertion: return ClientAssertions.rejectionRemedy
+        case .post: return ClientAuthentication.remedy(suggesting: "basic")
         case .basic(let secret):
             let isChanged = try? unsafe memory.open(secret) { bytes in
                 unsafe bytes.contains { !FormEncoding.keeps($0) }
             }
             guard isChanged == true || clientID.utf8.contains(where: { !FormEncoding.keeps($0) }) else {
-                return ClientAuthentication.hint(suggesting: "post")
+                return ClientAuthentication.remedy(suggesting: "post")
             }
-            return
-                "check client_id and client secret; if they are right, set client_authentication = \"post\": the secret "
-                + "has characters such as / + = % that not every server decodes"
+            return .set("client_authentication = \"post\" (some servers misread / + = % with basic)")
         }
     }
 
-    private static func hint(suggesting method: String) -> String {
-        "check client_id and client secret; if they are right, set client_authentication = \"\(method)\""
+    private static func remedy(suggesting method: String) -> Remedy {
+        .set("client_id, the client secret, or client_authentication = \"\(method)\"")
     }
 
     /// Returns Basic credentials.

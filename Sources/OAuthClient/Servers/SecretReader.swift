@@ -69,6 +69,16 @@ actor SecretReader {
     /// The configuration key for a command that prints the secret.
     nonisolated var commandKey: String { "\(name)\(separator)command" }
 
+    /// The configuration key of the file or command that the secret comes from.
+    nonisolated var sourceKey: String {
+        switch source {
+        case nil, .sealed: name
+        case .given: "\(name)\(separator)sealed"
+        case .file: fileKey
+        case .command: commandKey
+        }
+    }
+
     /// The configuration key of the source and its value, for messages.
     nonisolated var origin: String {
         switch source {
@@ -117,7 +127,7 @@ actor SecretReader {
         throw RefreshFailure(
             kind: .misconfigured,
             message: "\(origin): the store has no secret for this client",
-            remedy: "give it: tokenctl login \(session) --client-secret-stdin"
+            remedy: .run("tokenctl login \(session) --client-secret-stdin")
         )
     }
 

@@ -94,14 +94,14 @@ extension ServerProfile {
         }
         return ServerProfileError(
             "flow",
-            "client_credentials needs a client secret, key or assertion, such as client_secret_command"
+            "client_credentials requires a client secret, key or assertion"
         )
     }
 
     /// Checks a scope (RFC 6749 §3.3 `scope-token`).
     private static func scopeProblem(_ scope: String) -> ServerProfileError? {
         guard scope.isEmpty || !scope.utf8.allSatisfy(\.isNQChar) else { return nil }
-        return ServerProfileError("scopes", "\"\(scope)\" is not a scope; write one word per element")
+        return ServerProfileError("scopes", "\"\(scope)\" is not a scope (one scope per element)")
     }
 
     private static func resourceProblem(_ resource: String) -> ServerProfileError? {
@@ -123,7 +123,7 @@ extension AWSRole {
     fileprivate var problems: [ServerProfileError] {
         var problems: [ServerProfileError] = []
         if !namesRole {
-            let message = "\"\(arn)\" is no role, such as \"arn:aws:iam::123456789012:role/NAME\""
+            let message = "\"\(arn)\" is not a role ARN such as \"arn:aws:iam::123456789012:role/NAME\""
             problems.append(ServerProfileError("role_arn", message))
         }
         if !hasUsableSessionName {

@@ -8,7 +8,7 @@ package enum SmallFile {
     package struct Failure: Error {
         package var message: String
         /// The remedy, or `nil` if none is known.
-        package var remedy: String?
+        package var remedy: Remedy?
         /// Whether the agent's own sandbox denied the access, and not the file's mode.
         var isBlockedBySandbox = false
     }
@@ -57,9 +57,13 @@ package enum SmallFile {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             let reason = errno
+            guard SystemError.isBlockedBySandbox(path, reason) else {
+                throw Failure(message: SystemError.text(reason))
+            }
             throw Failure(
-                message: SystemError.openText(path, reason),
-                isBlockedBySandbox: SystemError.isBlockedBySandbox(path, reason)
+                message: "is outside the running agent's sandbox",
+                remedy: .run("tokenctl shutdown && tokenagent"),
+                isBlockedBySandbox: true
             )
         }
         defer { close(descriptor) }
@@ -104,13 +108,14 @@ package enum SmallFile {
         }
         let isOwn = status.st_uid == geteuid()
         guard isOwn || status.st_uid == 0 else {
-            return Failure(message: "belongs to another user (uid \(status.st_uid))")
+            return Failure(message: "is owned by another user (uid \(status.st_uid))")
         }
         let mode = status.st_mode & access.forbidden(isOwn: isOwn)
         if mode & 0o022 != 0 {
-            return Failure(message: "may be written by others", remedy: "chmod go-w \(path)")
+            return Failure(message: "is writable by other users", remedy: .run("chmod go-w \(path)"))
         }
-        return mode == 0 ? nil : Failure(message: "may be read by others", remedy: "chmod 600 \(path)")
+        guard mode != 0 else { return nil }
+        return Failure(message: "is readable by other users", remedy: .run("chmod 600 \(path)"))
     }
 }
 
@@ -120,7 +125,7 @@ package enum SecretFile {
     ///
     /// - Returns: The end of a sentence that begins with the path, and the remedy. `nil` if the file exists
     ///   and no other user can read or write it.
-    package static func objection(to path: String) -> (message: String, remedy: String?)? {
+    package static func objection(to path: String) -> (message: String, remedy: Remedy?)? {
         do throws(SmallFile.Failure) {
             try SmallFile.check(path, sharedWith: .nobody)
             return nil
@@ -135,12 +140,6 @@ enum SystemError {
     static func text(_ number: Int32) -> String {
         guard let message = unsafe strerror(number) else { return "error \(number)" }
         return unsafe String(cString: message)
-    }
-
-    /// Returns the reason `path` could not be opened, from the value of errno afterwards.
-    static func openText(_ path: String, _ reason: Int32) -> String {
-        guard isBlockedBySandbox(path, reason) else { return text(reason) }
-        return "is outside what the agent may read since its start; restart it"
     }
 
     /// Returns whether the agent's own sandbox denies access to `path`, which could not be opened.

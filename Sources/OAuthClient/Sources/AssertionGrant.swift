@@ -65,7 +65,7 @@ package struct AssertionGrant: Equatable, Sendable {
         // Other assertions are made when the request is sent (``GrantAssertions``).
         guard case .session = source else { return }
         guard let assertion = tokens.subject else {
-            let message = "there is no assertion at this moment"
+            let message = "no assertion is available"
             throw RefreshFailure(kind: .sourceUnavailable, message: message)
         }
         do {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import Text
 import TokenCore
 
 /// A program that provides tokens instead of an authorization server.
 package struct CommandSource: Equatable, Sendable {
     /// The argument vector of the program that prints a token.
     package var command: [String]
-    /// The remedy if the program requires a login, such as `az login`.
+    /// The command that logs in to the program, such as `az login`, or `nil` if none is configured.
     package var loginRemedy: String?
     /// The lifetime of a token that states no expiry.
     package var assumedLifetime: Duration
@@ -35,8 +36,8 @@ struct CommandServer: SourceServer {
 
     var heldSecrets: [SecretID] { [] }
 
-    var variantRefusal: String { "a command prints one token: no other scope or audience can be asked for" }
-    var loginRemedy: String? { source.loginRemedy }
+    var variantRefusal: String { "kind command does not support scopes or audiences" }
+    var loginRemedy: Remedy? { source.loginRemedy.map { Remedy.run($0) } }
 
     /// Does nothing, because the issuer of the token is unknown.
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome { .nothing }
@@ -45,7 +46,7 @@ struct CommandServer: SourceServer {
         let command = TokenCommand(
             source.command,
             key: "command",
-            loginRemedy: source.loginRemedy
+            loginRemedy: loginRemedy
         )
         let printed = try await command.run(tools)
         let lifetime: Duration

@@ -62,7 +62,7 @@ package struct GitHubApp: Equatable, Sendable {
             )
         }
         if let name = repositories.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) {
-            let message = "\"\(name)\" must be without the owner, which installation says"
+            let message = "\"\(name)\" must not contain the owner"
             problems.append(ServerProfileError("repositories", message))
         }
         let levels: Set<ByteText> = ["read", "write", "admin"]

@@ -43,7 +43,7 @@ struct GitHubAppServer: SourceServer {
         get async { await key.held.map { [$0] } ?? [] }
     }
 
-    var variantRefusal: String { "repositories and permissions are those of the configuration" }
+    var variantRefusal: String { "sessions of a GitHub App do not support other scopes or audiences" }
 
     func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
         do throws(RefreshFailure) {

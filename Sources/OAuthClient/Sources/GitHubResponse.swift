@@ -23,7 +23,7 @@ struct GitHubResponse {
         guard reply.status == 201, let object = reply.jsonObject else { throw failure }
         guard let token = object["token"]?.string, token.utf8.isVisibleWord,
             let end = object["expires_at"]?.string.flatMap(ZonedTime.read)
-        else { throw broken("the answer holds no token, or does not say when it ends") }
+        else { throw broken("the response has no token or no expiry") }
         // Both times are the server's own, so a wrong clock on this machine has no effect.
         let life = end - (reply.serverTime ?? now)
         return (token, min(max(life, .zero), LifetimeMember.longest))
@@ -35,7 +35,7 @@ struct GitHubResponse {
     func installation() throws(RefreshFailure) -> Int64 {
         guard reply.status == 200, let object = reply.jsonObject else { throw failure }
         guard let number = object["id"]?.integer, number > 0 else {
-            throw broken("the answer holds no installation")
+            throw broken("the response has no installation")
         }
         return number
     }
@@ -49,19 +49,18 @@ struct GitHubResponse {
         let said = reply.jsonObject?["message"]?.string.map {
             " " + FailureClassification.quoted($0, at: reply.status)
         }
-        let (kind, remedy): (FailureClass, String?) =
+        let (kind, remedy): (FailureClass, Remedy?) =
             switch reply.status {
-            case 401: (.misconfigured, "check app_id and key_file, and the clock of this machine")
-            case 404: (.misconfigured, "check installation: the app has to be installed there")
-            case 422:
-                (.misconfigured, "check repositories and permissions: the installation has to have them")
+            case 401: (.misconfigured, .set("app_id, key_file or the clock of this machine"))
+            case 404: (.misconfigured, .set("installation to an account that has the app installed"))
+            case 422: (.misconfigured, .set("repositories and permissions to those of the installation"))
             case 200..<400: (.misbehaved, nil)
             default: (.busy, nil)
             }
         return RefreshFailure(
             kind: kind,
-            message: ServerText.cleaned("\(url.hostAndPort) answered \(reply.status)\(said ?? "")"),
-            retryAfter: pause,
+            message: ServerText.cleaned("\(url.hostAndPort) returned \(reply.status)\(said ?? "")"),
+            retryAfter: delay,
             remedy: remedy
         )
     }
@@ -69,7 +68,7 @@ struct GitHubResponse {
     /// The delay that the response requests, or `nil` if there is none.
     ///
     /// GitHub's limits count by the hour.
-    private var pause: Duration? {
+    private var delay: Duration? {
         if let text = reply.header("retry-after") { return RetryAfter.read(text, at: now) }
         guard reply.header("x-ratelimit-remaining")?.bytewise == "0",
             let reset = reply.header("x-ratelimit-reset").flatMap({ Int64($0) })

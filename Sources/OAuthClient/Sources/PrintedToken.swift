@@ -6,7 +6,7 @@ import TokenCore
 /// A token printed by a program, alone or in a JSON object with its expiry.
 struct PrintedToken: Equatable, Sendable {
     /// The expiry of the token, if it was printed.
-    enum End: Equatable, Sendable {
+    enum Expiry: Equatable, Sendable {
         case at(WallTime)
         case after(Duration)
         case unsaid
@@ -21,7 +21,7 @@ struct PrintedToken: Equatable, Sendable {
     }
 
     var token: String
-    var end: End
+    var end: Expiry
 
     /// The members that contain the token, in this order: az, other programs, `gcloud config config-helper`,
     /// and credential plugins of Kubernetes.
@@ -36,7 +36,7 @@ struct PrintedToken: Equatable, Sendable {
         ["expires_on"], ["expires_in"], ["credential", "token_expiry"], ["status", "expirationTimestamp"],
         ["expiresOn"],
     ].compactMap { JSONPath($0) }
-    /// The member of ``ends`` that is a lifetime from now.
+    /// The only member of ``ends`` with a lifetime in seconds instead of a time.
     private static let lifetime = JSONPath(["expires_in"])
 
     /// Parses the standard output of a program.
@@ -50,13 +50,13 @@ struct PrintedToken: Equatable, Sendable {
             let end = text.lastIndex { !blanks.contains($0) } ?? text.startIndex
             let bare = text[...end]
             guard bare.allSatisfy(\.isVisibleASCII) else {
-                throw Problem(message: "printed something else than one token")
+                throw Problem(message: "printed something other than one token")
             }
             (token, self.end) = (String(decoding: bare, as: UTF8.self), .unsaid)
             return
         }
         guard let object = (try? JSONValue(parsing: text))?.object else {
-            throw Problem(message: "printed JSON that cannot be read")
+            throw Problem(message: "printed invalid JSON")
         }
         token = try PrintedToken.token(in: object)
         end = PrintedToken.end(in: object)
@@ -66,14 +66,14 @@ struct PrintedToken: Equatable, Sendable {
         for place in tokens {
             guard let text = object[place]?.string, !text.utf8.isEmpty else { continue }
             guard text.utf8.allSatisfy(\.isVisibleASCII) else {
-                throw Problem(message: "printed a token with characters no token may have")
+                throw Problem(message: "printed a token with invalid characters")
             }
             return text
         }
         throw Problem(message: "printed JSON without a token")
     }
 
-    private static func end(in object: JSONObject) -> End {
+    private static func end(in object: JSONObject) -> Expiry {
         for place in ends {
             guard let value = object[place], let end = end(value, isLifetime: place == lifetime) else {
                 continue
@@ -83,8 +83,8 @@ struct PrintedToken: Equatable, Sendable {
         return .unsaid
     }
 
-    private static func end(_ value: JSONValue, isLifetime: Bool) -> End? {
-        if isLifetime { return LifetimeMember.read(value).map(End.after) }
+    private static func end(_ value: JSONValue, isLifetime: Bool) -> Expiry? {
+        if isLifetime { return LifetimeMember.read(value).map(Expiry.after) }
         if let text = value.string, let time = ZonedTime.read(text) { return .at(time) }
         guard let seconds = value.double ?? value.string.flatMap(JSONNumber.double), seconds >= 0,
             seconds < 1e11

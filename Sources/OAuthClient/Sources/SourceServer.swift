@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import Text
 import TokenCore
 
 /// A server without logins, whose tokens come from another source.
@@ -13,14 +14,14 @@ protocol SourceServer: AuthorizationServer {
     /// The reason that no token with another scope or audience is available.
     var variantRefusal: String { get }
     /// The remedy for users who want to log in, or `nil` if none is known.
-    var loginRemedy: String? { get }
+    var loginRemedy: Remedy? { get }
 
     /// Fetches a new token.
     func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens
 }
 
 extension SourceServer {
-    var loginRemedy: String? { nil }
+    var loginRemedy: Remedy? { nil }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
         guard request.variant == .primary else {
@@ -36,7 +37,7 @@ extension SourceServer {
     }
 
     func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
-        let message = "there is no login to a session of kind \(profile.kind.identity.kind.rawValue)"
+        let message = "sessions of kind \(profile.kind.identity.kind.rawValue) have no login"
         return .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: loginRemedy))
     }
 }

@@ -9,7 +9,7 @@ struct TokenCommand {
     /// The configuration key that names the program.
     private let key: String
     /// The remedy if the program requires a login.
-    private let loginRemedy: String?
+    private let loginRemedy: Remedy?
 
     private static let timeLimit = Duration.seconds(30)
     /// The exit status by which a program reports that the user must log in.
@@ -23,7 +23,7 @@ struct TokenCommand {
     ///   - words: The argument vector.
     ///   - key: The configuration key that names the program.
     ///   - loginRemedy: The remedy if the program requires a login.
-    init(_ words: [String], key: String, loginRemedy: String? = nil) {
+    init(_ words: [String], key: String, loginRemedy: Remedy? = nil) {
         self.words = words
         self.key = key
         self.loginRemedy = loginRemedy
@@ -45,9 +45,9 @@ struct TokenCommand {
         guard result.status != Self.loginStatus else {
             throw RefreshFailure(
                 kind: .sourceEnded,
-                message: "the program \(program) wants a person to log in"
+                message: "the program \(program) requires a login"
                     + (result.complaint.map { ": \($0)" } ?? ""),
-                remedy: loginRemedy ?? "run \(program) by hand"
+                remedy: loginRemedy ?? Remedy.retry("after a login with \(program)")
             )
         }
         guard result.status == 0 else { throw RefreshFailure(CommandFailure(result, of: words), of: key) }

@@ -56,7 +56,7 @@ package struct TokenExchange: Equatable, Sendable {
         _ memory: SealedMemory
     ) throws(RefreshFailure) {
         guard let subject = tokens.subject else {
-            let message = "there is no token to exchange at this moment"
+            let message = "no token is available to exchange"
             throw RefreshFailure(kind: .sourceUnavailable, message: message)
         }
         form.add("grant_type", TokenExchange.grantType)

@@ -68,7 +68,7 @@ struct LoginResponseValidator {
             // §4.5.3.2).
             guard !server.promisesIDTokens, !verifier.hasForeignNonce(idToken) else { throw error }
             answer.idToken = nil
-            return (answer, nil, [.idTokenDropped(error.message)])
+            return (answer, nil, [.idTokenDropped(error)])
         }
     }
 }

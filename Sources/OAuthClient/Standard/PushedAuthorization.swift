@@ -23,8 +23,8 @@ extension StandardLogin {
     private func push(_ parameters: [(name: String, value: String)]) async throws(LoginError) -> String {
         guard let url = metadata.pushedAuthorization else {
             throw misconfigured(
-                "the server wants pushed authorization requests but does not say where",
-                "tell its administrator: pushed_authorization_request_endpoint is missing in its metadata"
+                "the server requires pushed requests, but has no pushed_authorization_request_endpoint",
+                .retry("after the server's metadata has been corrected")
             )
         }
         // The client sends its ID when it authenticates.
@@ -33,7 +33,7 @@ extension StandardLogin {
         guard let reference = answer["request_uri"]?.string, (1...2_048).contains(reference.utf8.count),
             reference.utf8.allSatisfy(\.isVisibleASCII)
         else {
-            let message = "\(url.hostAndPort): the answer to the pushed request has no request_uri"
+            let message = "\(url.hostAndPort): the response to the pushed request has no request_uri"
             throw .failed(RefreshFailure(kind: .misbehaved, message: message))
         }
         return reference

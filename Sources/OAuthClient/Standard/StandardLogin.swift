@@ -38,7 +38,7 @@ struct StandardLogin {
         case .clientCredentials: try await logInByClientCredentials()
         case .import: try await logInByImport()
         case .tokenExchange, .jwtBearer:
-            throw misconfigured("there is no login by \(flow.rawValue): it needs a configuration of its own")
+            throw misconfigured("the flow \(flow.rawValue) has no login")
         }
     }
 
@@ -106,7 +106,9 @@ struct StandardLogin {
             }
             let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
             var failure = FailureClassification.classify(answer, from: url.hostAndPort)
-            if failure.code == "invalid_client" { failure.remedy = authentication.hint(tools.memory) }
+            if failure.code == "invalid_client" {
+                failure.remedy = authentication.rejectionRemedy(tools.memory)
+            }
             throw failure
         } catch {
             throw .failed(error)
@@ -123,7 +125,7 @@ struct StandardLogin {
     }
 
     /// Returns a failure that is resolved only by a change of the configuration, or as `remedy` says.
-    func misconfigured(_ message: String, _ remedy: String? = nil) -> LoginError {
+    func misconfigured(_ message: String, _ remedy: Remedy? = nil) -> LoginError {
         .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: remedy))
     }
 }

@@ -110,7 +110,7 @@ struct StandardRefresh {
         if let written = server.profile.writtenTokenEndpoint, written != pinned {
             // No refresh token is bound to the old endpoint.
             guard request.renewal != .withoutLogin else { return nil }
-            let message = "token_endpoint is not the one this session logged in at (\(pinned))"
+            let message = "token_endpoint differs from the one used at login (\(pinned))"
             throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
         }
         return url
@@ -163,7 +163,7 @@ struct StandardRefresh {
                 remarks: remarks
             )
             if request.renewal == .withoutLogin {
-                granted.origin = TokenOrigin(tokenEndpoint: url.description, proofKey: request.proofKey)
+                granted.origin = IssuanceContext(tokenEndpoint: url.description, proofKey: request.proofKey)
             }
             return granted
         } catch {
@@ -228,13 +228,13 @@ struct StandardRefresh {
             }
         case .withoutLogin: try addGrant(to: form)
         case .impossible, .byKeepers:
-            let message = "there is no refresh token here: log in again"
+            let message = "no refresh token is stored"
             throw TokenEndpoint.Refusal(failure: RefreshFailure(kind: .interactionRequired, message: message))
         }
         if !scope.isEmpty, grant?.saysScope != true { form.add("scope", scope.joined(separator: " ")) }
         if let audience = request.variant.audience {
             guard grant?.saysScope != true else {
-                let message = "a service account has tokens for scopes: no audience can be asked for"
+                let message = "service accounts do not support audiences"
                 throw TokenEndpoint.Refusal(failure: RefreshFailure(kind: .variantRefused, message: message))
             }
             form.add(audience.isAbsoluteURI ? "resource" : "audience", audience)
@@ -319,7 +319,12 @@ struct StandardRefresh {
 extension GrantWarning {
     /// Returns the warning that the ID token of a response was left out.
     static func idTokenDropped(_ why: String) -> GrantWarning {
-        GrantWarning(.idTokenDropped, "the ID token of the latest answer was left out: \(why)")
+        GrantWarning(.idTokenDropped, "the ID token of the latest response was ignored: \(why)")
+    }
+
+    /// Returns the warning that the ID token of a response was left out because of `failure`.
+    static func idTokenDropped(_ failure: RefreshFailure) -> GrantWarning {
+        idTokenDropped(failure.remedy.map { "\(failure.message) \($0.parenthesized)" } ?? failure.message)
     }
 }
 

@@ -38,11 +38,11 @@ struct StandardRevocation {
     ) async -> RevocationOutcome {
         guard let url = metadata.revocation else {
             let wasEnded = await endSession(metadata)
-            let asked = wasEnded ? ", though it has ended the person's session there" : ""
+            let asked = wasEnded ? ", but ended the session there" : ""
             let reason = metadata.reason(forLacking: "revocation_endpoint")
             return .unsupported(
-                "\(metadata.token.hostAndPort) names no revocation_endpoint\(reason)\(asked): its tokens are good until they "
-                    + "expire"
+                "\(metadata.token.hostAndPort) has no revocation_endpoint\(reason)\(asked): its tokens remain "
+                    + "valid until they expire"
             )
         }
         let outcome = await revokeTokens(at: url, metadata, authentication)
@@ -57,7 +57,7 @@ struct StandardRevocation {
     private func checkPin(_ metadata: ServerMetadata) throws(RefreshFailure) {
         guard let pinned = tokens.tokenEndpoint.flatMap({ try? EndpointURL($0) }) else { return }
         guard pinned.origin == metadata.token.origin else {
-            let message = "the tokens are of \(pinned.hostAndPort), which the configuration no longer names"
+            let message = "the tokens are from \(pinned.hostAndPort), which is no longer configured"
             throw RefreshFailure(kind: .misconfigured, message: message)
         }
     }
@@ -86,7 +86,7 @@ struct StandardRevocation {
                 )
                 if !isRevoked, isDecisive {
                     outcome = .unsupported(
-                        "\(url.hostAndPort) revokes no token of this type: it is good until it expires"
+                        "\(url.hostAndPort) cannot revoke this type of token: it remains valid until it expires"
                     )
                 }
             } catch {

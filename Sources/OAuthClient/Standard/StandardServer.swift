@@ -88,7 +88,7 @@ struct StandardServer: AuthorizationServer {
                 {
                     // There is no registration that the server could have deleted: it reads the document each
                     // time.
-                    failure.remedy = "see that the server can read \(document)"
+                    failure.remedy = .retry("once the server can read \(document)")
                 } else if lacksClient {
                     failure = .clientForgotten(failure)
                 }
@@ -205,8 +205,11 @@ struct StandardServer: AuthorizationServer {
     func proofKey(_ metadata: ServerMetadata?) throws(RefreshFailure) -> SecretID? {
         guard profile.bindsTokens else { return nil }
         if let algorithms = metadata?.proofAlgorithms, !algorithms.contains(ProofKey.algorithm.bytewise) {
-            let message = "the server takes no DPoP proofs with \(ProofKey.algorithm): remove dpop"
-            throw RefreshFailure(kind: .misconfigured, message: message)
+            throw RefreshFailure(
+                kind: .misconfigured,
+                message: "the server does not support DPoP with \(ProofKey.algorithm)",
+                remedy: .set("dpop = false")
+            )
         }
         return try ProofKey.make(in: tools.memory)
     }

@@ -12,15 +12,14 @@ extension StandardServer {
         guard let stepUp = request.stepUp else { return self }
         let objection: String? =
             if flow == .import {
-                "an import asks the server for nothing"
+                "an import sends no request to the server"
             } else if flow != .browser, !stepUp.contextClasses.isEmpty || stepUp.maximumAge != nil {
-                "only flow browser can ask for acr and a maximum age"
+                "acr and maximum age require the browser flow"
             } else {
                 nil
             }
         if let objection {
-            let remedy = "log in with --flow browser"
-            throw RefreshFailure(kind: .misconfigured, message: objection, remedy: remedy)
+            throw RefreshFailure(kind: .misconfigured, message: objection, remedy: .set("--flow browser"))
         }
         var server = self
         var seen: Set<ByteText> = []
@@ -61,8 +60,8 @@ extension StandardServer {
         if profile.requiresIDToken, grant.tokens.idToken == nil {
             return RefreshFailure(
                 kind: .misconfigured,
-                message: "the server sent no ID token, which this session requires",
-                remedy: "add openid to scopes, or remove id_token = \"required\""
+                message: "the server returned no ID token, which this session requires",
+                remedy: .set("scopes to include openid, or remove id_token = \"required\"")
             )
         }
         // A client that logs in with its own credentials claims no account.
@@ -74,13 +73,12 @@ extension StandardServer {
             return RefreshFailure(
                 kind: .interactionRequired,
                 code: "other_account",
-                message: "the server sent no ID token that says whose login this is; the present one, "
-                    + "whose account was verified, stays",
-                remedy: "log out of the session first to log in without that"
+                message: "the server returned no ID token to verify the account; the current login is kept",
+                remedy: .retry("after a logout")
             )
         }
         guard request.stepUp != nil, subject.bytewise != before.bytewise else { return nil }
-        let message = "the login is of another account than the present one; the present one stays"
+        let message = "logged in with another account; the current login is kept"
         return RefreshFailure(kind: .interactionRequired, code: "other_account", message: message)
     }
 }

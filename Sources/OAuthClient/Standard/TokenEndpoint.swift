@@ -44,7 +44,7 @@ struct TokenEndpoint: Sendable {
         /// none would help.
         var proofTime: WallTime?
         /// The refresh token of a successful response that could not be used.
-        var leftover: Leftover?
+        var leftover: UnusedRefreshToken?
     }
 
     /// Sends `form` like ``send(_:)``, for callers that can find the endpoint elsewhere.
@@ -104,7 +104,7 @@ struct TokenEndpoint: Sendable {
         return reply
     }
 
-    /// Returns `request` with an assertion and proofs that no other request has.
+    /// Returns `request` with a new assertion and new proofs, because servers accept each of them only once.
     ///
     /// `time` is the date that the server compares with its clock.
     private func proven(
@@ -116,8 +116,12 @@ struct TokenEndpoint: Sendable {
             try await assertions?.add(to: &request, at: time, tools)
             try await authentication.prove(&request, tools, at: time)
             guard let prover else { return request }
-            let demand = ProofRequest(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
-            request.headers.append(("dpop", try prover.proof(for: demand, at: time)))
+            let tokenRequest = ProofRequest(
+                method: "POST",
+                target: url.proofTarget,
+                nonce: tools.proofNonces[url]
+            )
+            request.headers.append(("dpop", try prover.proof(for: tokenRequest, at: time)))
         } catch {
             throw Refusal(failure: error)
         }
@@ -190,17 +194,17 @@ struct TokenEndpoint: Sendable {
         answer.isRefresh = isRefresh
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)
         if failure.kind == .clientRejected {
-            failure.remedy = authentication.hint(tools.memory)
+            failure.remedy = authentication.rejectionRemedy(tools.memory)
         }
         throw failure
     }
 
-    private func leftover(of reply: ServerResponse, requestedAt: Instant) -> Leftover? {
+    private func leftover(of reply: ServerResponse, requestedAt: Instant) -> UnusedRefreshToken? {
         guard (200..<300).contains(reply.status),
             let object = TokenEndpointResponse(reply, .standard)?.object,
             OAuthError(object) == nil
         else { return nil }
-        return Leftover(object, .standard, requestedAt: requestedAt)
+        return UnusedRefreshToken(object, .standard, requestedAt: requestedAt)
     }
 }
 
@@ -208,7 +212,8 @@ extension GrantWarning {
     /// The warning that the server accepted the client secret only in the body.
     static let clientSecretInBody = GrantWarning(
         .clientSecretInBody,
-        "the server takes the client secret in the body of requests, not by Basic: set client_authentication = \"post\""
+        "the server accepts the client secret only in the body of requests "
+            + Remedy.set("client_authentication = \"post\"").parenthesized
     )
 }
 

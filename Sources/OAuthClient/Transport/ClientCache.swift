@@ -47,7 +47,7 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
 
     /// Returns the client for `key`, creating it if there is none.
     ///
-    /// The caller returns it with ``giveBack(_:)``.
+    /// The caller returns it with ``release(_:)``.
     func borrow(_ key: Key, make: () -> Client) -> Client {
         entries.withLock { entries in
             if let known = entries.first(where: { $0.value.key == key && !$0.value.isRetired })?.key {
@@ -63,7 +63,7 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
     /// Returns a client after a request.
     ///
     /// The client ends if this was its last request and it is retired, or if too many clients are idle.
-    func giveBack(_ client: Client) {
+    func release(_ client: Client) {
         let isDone = entries.withLock { entries in
             let id = ObjectIdentifier(client)
             entries[id]?.users -= 1
@@ -90,7 +90,7 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
         for client in unused { Task { await end(client) } }
     }
 
-    /// Closes all clients at once.
+    /// Closes all clients immediately, including those in use.
     func shutDown() async {
         let open = entries.withLock { entries in
             defer { entries = [:] }

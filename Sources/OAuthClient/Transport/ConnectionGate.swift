@@ -88,7 +88,7 @@ final class ConnectionGate: Sendable {
 
 extension TransportFailure {
     static let internalAddress = TransportFailure.insecure(
-        "the server's metadata leads into a private network"
+        "the server's metadata points into a private network"
     )
     static let foreignServer = TransportFailure.insecure("the certificate is for another host name")
 }

@@ -30,7 +30,7 @@ final class ConnectionStage: Sendable {
     var isGivenUp: Bool { stage.load(ordering: .acquiring) == ConnectionStage.givenUp }
 
     /// Returns whether the attempt has been `connecting` for at least `age`.
-    func hangs(since age: Duration) -> Bool {
+    func isStalled(since age: Duration) -> Bool {
         stage.load(ordering: .acquiring) == ConnectionStage.connecting
             && ContinuousClock.now - startedAt >= age
     }

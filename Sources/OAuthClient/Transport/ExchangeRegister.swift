@@ -23,7 +23,7 @@ final class ExchangeRegister: Sendable {
     ///
     /// If there are any, `prepare` is called first.
     func giveUp(hangingSince age: Duration, after prepare: () -> Void) {
-        let hanging = tries.withLock { tries in tries.values.filter { $0.stage.hangs(since: age) } }
+        let hanging = tries.withLock { tries in tries.values.filter { $0.stage.isStalled(since: age) } }
         guard !hanging.isEmpty else { return }
         prepare()
         for one in hanging where one.stage.giveUp() { one.work.cancel() }

@@ -143,10 +143,14 @@ enum TransportFailure: Error, Equatable, Sendable {
     /// The response arrived and is larger than the limits allow.
     case oversized(String)
     /// Nothing was sent: the agent's own settings do not work.
-    case misconfigured(String)
+    case misconfigured(String, remedy: Remedy? = nil)
 
-    private var isUntrusted: Bool {
-        if case .untrusted = self { true } else { false }
+    private var remedy: Remedy? {
+        switch self {
+        case .untrusted: .set("ca_file to the certificate of the server's CA")
+        case .misconfigured(_, let remedy): remedy
+        case .unreachable, .insecure, .ambiguous, .oversized: nil
+        }
     }
 
     /// Converts the failure to one of a session.
@@ -157,12 +161,12 @@ enum TransportFailure: Error, Equatable, Sendable {
             case .insecure(let message), .untrusted(let message): (.insecure, message)
             case .ambiguous(let message): (.ambiguous, message)
             case .oversized(let message): (.misbehaved, message)
-            case .misconfigured(let message): (.misconfigured, message)
+            case .misconfigured(let message, _): (.misconfigured, message)
             }
         return RefreshFailure(
             kind: kind,
             message: ServerText.cleaned("\(url.hostAndPort): \(message)"),
-            remedy: isUntrusted ? "if its authority is a private one, name its certificate in ca_file" : nil
+            remedy: remedy
         )
     }
 }

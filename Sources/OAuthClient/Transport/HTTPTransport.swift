@@ -66,7 +66,7 @@ final class HTTPTransport: HTTPExchanging {
     func send(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse {
         let attempt = GuardedAttempt.guarding(request)
         if let earlier = await attempt?.earlierAnswer(to: request, on: eventLoop) { return earlier }
-        if attempt?.fence == .recorded { throw .ambiguous("no answer to what was sent before was recorded") }
+        if attempt?.fence == .recorded { throw .ambiguous("no response to the earlier request was recorded") }
         let credentials = try TLSCredentials(request.trust, system: system())
         if request.url.isTLS { try credentials.check() }
         let tunnel = try await proxies.tunnel(to: request.url, request.trust.proxy, credentials)
@@ -89,7 +89,7 @@ final class HTTPTransport: HTTPExchanging {
                 first = first ?? error
             }
         }
-        throw first ?? .unreachable("there is no address")
+        throw first ?? .unreachable("no address to connect to")
     }
 
     /// Returns `failure` with the error that the server's certificates show.
@@ -98,7 +98,7 @@ final class HTTPTransport: HTTPExchanging {
         _ request: OutgoingRequest,
         _ credentials: TLSCredentials
     ) async -> TransportFailure {
-        let inquiry = CertificateInquiry(
+        let inquiry = CertificateProbe(
             url: request.url,
             address: request.address,
             limit: connectLimit,
@@ -142,7 +142,8 @@ final class HTTPTransport: HTTPExchanging {
         if let link = door?.ask() { return link }
         // An attempt with deadlines must not be late, and only a guard can enforce that.
         guard attempt.fence == nil else {
-            throw .unreachable("the process that guards the request cannot be started; restart the agent")
+            let restart = Remedy.run("tokenctl shutdown && tokenagent")
+            throw .unreachable("cannot start the helper process tokenagent-exchange \(restart.parenthesized)")
         }
         return nil
     }
@@ -226,7 +227,7 @@ final class HTTPTransport: HTTPExchanging {
         let result = await exchange(request, stage, until: end) { body in
             try await HTTPTransport.perform(request, body: body, over: client)
         }
-        clients.giveBack(client)
+        clients.release(client)
         return result
     }
 
@@ -387,7 +388,7 @@ extension TransportFailure {
         switch error {
         case let error as NIOConnectionError: error.reason
         case let error as IOError: SystemError.text(error.errnoCode)
-        default: "no connection in time"
+        default: "connection timed out"
         }
     }
 
@@ -397,21 +398,22 @@ extension TransportFailure {
         case is NIOSSLExtraError: self = .foreignServer
         case let error as NIOConnectionError: self = .unreachable(error.reason)
         case let error as IOError: self = .unreachable(SystemError.text(error.errnoCode))
-        case ChannelError.connectTimeout: self = .unreachable("no connection in time")
+        case ChannelError.connectTimeout: self = .unreachable("connection timed out")
         case ChannelError.eof: self = .unreachable("the server closed the connection")
         case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
-            self = .unreachable("no connection in time")
-        case _ where TransportFailure.isTimeout(error): self = .unreachable("no answer in time")
+            self = .unreachable("connection timed out")
+        case _ where TransportFailure.isTimeout(error):
+            self = .unreachable("timed out waiting for a response")
         default: self = .unreachable("the connection failed (\(error))")
         }
     }
 
-    private static let notHTTP = "the server does not answer in HTTP/1.1: perhaps it speaks HTTP/2 only"
+    private static let notHTTP = "the server does not respond in HTTP/1.1 (HTTP/2 only?)"
 
     private static func describeLoss(_ error: any Error) -> String {
         isTimeout(error)
-            ? "the request was sent, no answer came in time"
-            : "the request was sent, the connection broke before the answer was complete"
+            ? "the request was sent, but no response arrived in time"
+            : "the request was sent, but the connection broke before the response was complete"
     }
 
     /// Returns whether the alarm of ``HTTPTransport`` fired, or the caller cancelled.

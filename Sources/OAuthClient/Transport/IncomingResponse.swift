@@ -46,6 +46,6 @@ extension HTTPHeaders {
 }
 
 extension TransportFailure {
-    static let tooLarge = TransportFailure.oversized("the answer is larger than 1 MiB")
-    static let largeHead = TransportFailure.oversized("the answer's header is too large")
+    static let tooLarge = TransportFailure.oversized("the response is larger than 1 MiB")
+    static let largeHead = TransportFailure.oversized("the response's header is too large")
 }

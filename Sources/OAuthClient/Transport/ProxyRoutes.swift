@@ -4,6 +4,7 @@ import ForwardProxy
 import Glibc
 import ServerCertificates
 import Synchronization
+import Text
 import Threads
 import TokenCore
 
@@ -82,7 +83,9 @@ package final class ProxyRoutes: Sendable {
         _ choice: ProxyChoice
     ) async -> TransportFailure {
         do throws(TransportFailure) {
-            guard let route = try route(to: url, choice) else { return .unreachable("the proxy is gone") }
+            guard let route = try route(to: url, choice) else {
+                return .unreachable("the proxy is no longer configured")
+            }
             if failure == .loginRequired, let shown = try await shown(at: route) {
                 rejected.withLock { $0[route.proxy] = shown }
                 if case .configured(.command(let command)) = route.credentials {
@@ -144,12 +147,12 @@ package final class ProxyRoutes: Sendable {
             do throws(SmallFile.Failure) {
                 bytes = try SmallFile.read(path)
             } catch {
-                throw .misconfigured("\(key) \(path): \(error.message)")
+                throw .misconfigured("\(key) \(path): \(error.message)", remedy: error.remedy)
             }
         case .configured(.command(let command)):
             key = ConfiguredProxy.commandKey
             if let known = printed.withLock({ $0[command] }) { return known }
-            guard let commands else { throw .misconfigured("\(key): no program can be run here") }
+            guard let commands else { throw .misconfigured("\(key): programs cannot be run here") }
             do throws(CommandFailure) {
                 bytes = try await commands.output(of: command, within: ProxyRoutes.commandTimeLimit)
             } catch {
@@ -159,7 +162,7 @@ package final class ProxyRoutes: Sendable {
         defer { bytes.wipe() }
         bytes.removeLineEnd()
         guard let credentials = ProxyCredentials(bytes) else {
-            throw .misconfigured("\(key): must hold USER:PASSWORD on one line")
+            throw .misconfigured("\(key): must contain USER:PASSWORD on one line")
         }
         if case .configured(.command(let command)) = route.credentials {
             printed.withLock { $0[command] = credentials }
@@ -231,7 +234,11 @@ extension TransportFailure {
         switch failure {
         case .unreachable, .timedOut, .rejected, .notAProxy: return .unreachable(message)
         case .insecure: return .insecure(message)
-        case .loginRequired: return .misconfigured("\(message); see \(ConfiguredProxy.fileKey)")
+        case .loginRequired:
+            return .misconfigured(
+                message,
+                remedy: .set("\(ConfiguredProxy.fileKey) to a file with USER:PASSWORD")
+            )
         }
     }
 }

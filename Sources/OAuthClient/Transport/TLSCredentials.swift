@@ -5,6 +5,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import ServerCertificates
+import Text
 import TokenCore
 
 /// A ``ServerTrust`` with its files read, used to make a TLS context.
@@ -29,11 +30,13 @@ struct TLSCredentials: Hashable {
             let bytes = try SmallFile.read(path)
             extraRoots = try TrustAnchors.read(pem: bytes)
         } catch let error as SmallFile.Failure {
-            throw .misconfigured("ca_file \(path): \(error.message)")
+            throw .misconfigured("ca_file \(path): \(error.message)", remedy: error.remedy)
         } catch {
-            throw .misconfigured("ca_file \(path): holds no PEM certificate")
+            throw .misconfigured("ca_file \(path): contains no PEM certificate")
         }
-        guard !extraRoots.isEmpty else { throw .misconfigured("ca_file \(path): holds no PEM certificate") }
+        guard !extraRoots.isEmpty else {
+            throw .misconfigured("ca_file \(path): contains no PEM certificate")
+        }
     }
 
     /// Checks that at least one server could be trusted.
@@ -42,7 +45,8 @@ struct TLSCredentials: Hashable {
     func check() throws(TransportFailure) {
         guard extraRoots.isEmpty, let lack = system.lack else { return }
         throw .misconfigured(
-            "\(lack): install the package ca-certificates, or set \(SystemRoots.variable) or ca_file"
+            lack,
+            remedy: .set("\(SystemRoots.variable) or ca_file to a file of CA certificates")
         )
     }
 
@@ -66,23 +70,21 @@ extension TransportFailure {
         case .handshakeFailed(.sslError(let stack)), .handshakeFailed(.unknownError(let stack)):
             let text = String(describing: stack)
             if text.contains("CERTIFICATE_VERIFY_FAILED") {
-                self = .untrusted(
-                    "the server's certificate is not signed by an authority known here, or not valid now"
-                )
+                self = .untrusted("certificate not trusted: unknown issuer, expired or not yet valid")
             } else if text.contains("NO_APPLICATION_PROTOCOL") {
                 self = .insecure(
-                    "the server speaks HTTP/2 only, which is not supported: it has to offer HTTP/1.1 as well"
+                    "the server supports only HTTP/2, but HTTP/1.1 is required"
                 )
             } else if text.contains("VERSION") || text.contains("PROTOCOL") {
-                self = .insecure("the server does not speak TLS 1.2 or newer")
+                self = .insecure("the server does not support TLS 1.2 or later")
             } else if stack.isEmpty || text.contains("EOF") {
                 // The server closed without a TLS alert, so the cause is unknown.
                 self = .unreachable("the server closed the connection during the TLS handshake")
             } else {
-                self = .insecure("the TLS handshake was refused")
+                self = .insecure("the TLS handshake failed")
             }
         case .unableToValidateCertificate, .noCertificateToValidate:
-            self = .untrusted("the server's certificate cannot be checked")
+            self = .untrusted("cannot verify the server's certificate")
         default:
             self = .unreachable("the server closed the connection during the TLS handshake")
         }
@@ -92,8 +94,8 @@ extension TransportFailure {
 extension NIOConnectionError {
     /// The error of the last address tried, such as "Connection refused".
     package var reason: String {
-        guard let last = connectionErrors.last?.error else { return "the host name cannot be resolved" }
-        guard let error = last as? IOError else { return "no connection in time" }
+        guard let last = connectionErrors.last?.error else { return "cannot resolve the host name" }
+        guard let error = last as? IOError else { return "connection timed out" }
         return SystemError.text(error.errnoCode)
     }
 }

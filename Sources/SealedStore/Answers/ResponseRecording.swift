@@ -109,7 +109,7 @@ package final class ResponseRecording: Sendable {
                     sentAt: now.translate(content.clock.now, from: content.clock) ?? now.now
                         - ResponseRecording.longAgo,
                     stream: Array(bytes.dropFirst(ResponseRecordingFile.headRoom)),
-                    readingNote: ReadingNote(in: bytes),
+                    readingNote: ParseAttemptNote(in: bytes),
                     isFinal: isFinal
                 )
             )
@@ -140,9 +140,9 @@ package final class ResponseRecording: Sendable {
         write(note)
     }
 
-    private func write(_ note: ReadingNote) {
+    private func write(_ note: ParseAttemptNote) {
         guard case .success(let file)? = state.withLock(\.left) else { return }
-        try? file.write(note.bytes, at: ReadingNote.place)
+        try? file.write(note.bytes, at: ParseAttemptNote.place)
     }
 
     /// A duration longer than the lifetime of any access token.
@@ -197,7 +197,7 @@ package struct RecordedResponse: Sendable {
     package var sentAt: Instant
     package var stream: [UInt8]
     /// The note left by earlier reads of the file.
-    var readingNote: ReadingNote
+    var readingNote: ParseAttemptNote
     /// Whether no process records any more.
     package var isFinal: Bool
 
@@ -209,7 +209,7 @@ package struct RecordedResponse: Sendable {
 }
 
 /// A note about reads of the file, at the end of the space for the head.
-struct ReadingNote {
+struct ParseAttemptNote {
     /// The number of times parsing began without an end.
     var readings: Int
     /// The number of bytes of the stream that were parsed without a crash while the response was incomplete.
@@ -223,7 +223,7 @@ struct ReadingNote {
     init(in file: [UInt8]) {
         let bytes =
             file.count < ResponseRecordingFile.headRoom
-            ? [] : file[ReadingNote.place..<ResponseRecordingFile.headRoom]
+            ? [] : file[ParseAttemptNote.place..<ResponseRecordingFile.headRoom]
         readings = Int(bytes.first ?? 0)
         harmless = bytes.dropFirst().reversed().reduce(0) { $0 << 8 | Int($1) }
     }
@@ -288,7 +288,7 @@ extension OpenFile {
         guard let head = try? read(count: ResponseRecordingFile.headRoom, at: 0),
             head.contains(where: { $0 != 0 }) || !isUnlocked
         else { return nil }
-        return ReadingNote(in: head).readings
+        return ParseAttemptNote(in: head).readings
     }
 
     /// Locks the file to show that a process works with it.

@@ -11,7 +11,7 @@ import TokenCore
 /// sealed: boot_id[16] | i64 boot time | i64 wall time, both when the request was about to be sent | note
 /// ```
 ///
-/// Integers are little endian. Everything before the sealed part is associated data. A ``ReadingNote`` is at
+/// Integers are little endian. Everything before the sealed part is associated data. A ``ParseAttemptNote`` is at
 /// the end of the space for the head.
 struct ResponseRecordingHeader: Equatable {
     private static let magic = Array("TKAANS\0".utf8)
@@ -21,7 +21,7 @@ struct ResponseRecordingHeader: Equatable {
     /// The number of bytes of the clock in the sealed part.
     private static let clockCount = RandomID.byteCount + 8 + 8
     /// The maximum size of a note in bytes, enough for two lines of a key log and an address.
-    static let maximumNoteLength = ReadingNote.place - clearCount - clockCount - AEAD.overhead
+    static let maximumNoteLength = ParseAttemptNote.place - clearCount - clockCount - AEAD.overhead
 
     var vault: RandomID
     var record: RandomID

@@ -42,7 +42,7 @@ enum ExternalKeyFile {
             throw .untrusted("it belongs to uid \(status.owner)")
         }
         guard status.mode & (status.owner == geteuid() ? 0o077 : 0o037) == 0 else {
-            throw .untrusted("its mode \(String(status.mode, radix: 8)) lets others in")
+            throw .untrusted("its mode \(String(status.mode, radix: 8)) allows access by others")
         }
         return file
     }
@@ -138,10 +138,10 @@ enum ExternalKeyFile {
         }
     }
 
-    /// Runs `body` for the file at `path`, and adds `advice` to the error if the agent's sandbox denied
-    /// access.
-    static func advising<Result>(
-        _ advice: String,
+    /// Runs `body` for the file at `path`.
+    ///
+    /// - Throws: ``StoreFileError/sandboxed`` if the agent's sandbox denied access.
+    static func inSandbox<Result>(
         _ path: String,
         creating: Bool = false,
         _ body: () throws(StoreFileError) -> Result
@@ -151,7 +151,7 @@ enum ExternalKeyFile {
         } catch {
             guard case .system(let cause) = error, cause.code == EACCES, isClosedOff(path, creating: creating)
             else { throw error }
-            throw .untrusted("the agent, confined at its start, cannot reach it; \(advice)")
+            throw .sandboxed
         }
     }
 

@@ -78,7 +78,7 @@ package struct FileStatus: Equatable, Sendable {
         if kind == .symbolicLink { return "it is a symbolic link" }
         if kind != .regular { return "it is not a regular file" }
         if owner != us { return "it belongs to uid \(owner)" }
-        if mode & 0o077 != 0 { return "its mode \(String(mode, radix: 8)) lets others in" }
+        if mode & 0o077 != 0 { return "its mode \(String(mode, radix: 8)) allows access by others" }
         if linkCount != 1 { return "it has \(linkCount) names" }
         return nil
     }

@@ -6,6 +6,8 @@ package enum StoreFileError: Error, Equatable, Sendable, CustomStringConvertible
     /// The file is not a private regular file: it is a link or a device, belongs to another user, or others
     /// may access it.
     case untrusted(String)
+    /// The agent's sandbox denies access.
+    case sandboxed
     /// The file has the first number of bytes, which is not in the range of valid sizes.
     case wrongSize(Int, ClosedRange<Int>)
     /// A system call failed.
@@ -15,6 +17,7 @@ package enum StoreFileError: Error, Equatable, Sendable, CustomStringConvertible
         switch self {
         case .missing: "it does not exist"
         case .untrusted(let reason): reason
+        case .sandboxed: "it is outside the agent's sandbox"
         case .wrongSize(0, _): "it is empty"
         case .wrongSize(let size, let sizes):
             "it has \(size) bytes instead of \(sizes.lowerBound) to \(sizes.upperBound)"

@@ -17,7 +17,7 @@ enum TrustedPath {
         guard path.hasPrefix("/") else { throw .unsafe(path: path, reason: "the path is not absolute") }
         var names = path.split(separator: "/").map(String.init)
         guard let last = names.popLast(), !names.contains(".."), last != ".." else {
-            throw .unsafe(path: path, reason: "the path names no directory of its own")
+            throw .unsafe(path: path, reason: "the path is / or contains ..")
         }
         let parent = try openParent(names, creating: creating)
         defer { close(parent) }
@@ -29,7 +29,10 @@ enum TrustedPath {
             throw .unsafe(path: path, reason: "it belongs to uid \(found.owner)")
         }
         guard found.mode & 0o077 == 0 else {
-            throw .unsafe(path: path, reason: "its mode \(String(found.mode, radix: 8)) lets others in")
+            throw .unsafe(
+                path: path,
+                reason: "its mode \(String(found.mode, radix: 8)) allows access by others"
+            )
         }
         return directory
     }
@@ -92,7 +95,7 @@ enum TrustedPath {
         let found = try status(of: descriptor, path: path)
         let isSticky = found.mode & UInt32(S_ISVTX) != 0
         guard found.mode & 0o022 == 0 || isSticky else {
-            throw .unsafe(path: path, reason: "others can rename what is in its parent directory")
+            throw .unsafe(path: path, reason: "others can rename files in its parent directory")
         }
         guard found.owner == 0 || found.owner == geteuid() || found.owner == unmappedUser else {
             throw .unsafe(path: path, reason: "its parent directory belongs to uid \(found.owner)")
@@ -124,7 +127,7 @@ enum TrustedPath {
         let descriptor = unsafe openat(directory, name, access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor < 0 else { return descriptor }
         switch errno {
-        case ENOTDIR, ELOOP: throw .unsafe(path: path, reason: "it is not a directory, or a symbolic link")
+        case ENOTDIR, ELOOP: throw .unsafe(path: path, reason: "it is a symbolic link or not a directory")
         default: throw .unavailable(path: path, reason: SystemCallError.latest("openat").reason)
         }
     }

@@ -108,7 +108,7 @@ extension ByteReader {
         case 2: return .rescued
         case 3:
             guard let reason = EndReason(word: try text(Int(try integer(UInt8.self)))) else {
-                throw .invalid("it ended for an unknown reason")
+                throw .invalid("the reason for the end of the login is unknown")
             }
             return .dead(reason)
         case 4: return .out
@@ -137,13 +137,13 @@ extension ByteReader {
         )
         let count = Int(try integer(UInt8.self))
         guard count <= FleetIntent.maximumPredecessors else {
-            throw .invalid("it has more attempts before it than are ever remembered")
+            throw .invalid("it has too many previous attempts")
         }
         for _ in 0..<count { intent.before.append(try attempt()) }
         switch try integer(UInt8.self) {
         case 0: intent.isRefused = false
         case 1: intent.isRefused = true
-        default: throw .invalid("nobody knows whether it was refused")
+        default: throw .invalid("its rejection flag is unknown")
         }
         return intent
     }
@@ -164,7 +164,7 @@ extension ByteReader {
         let label = try text(Int(try integer(UInt8.self)))
         let version = try text(Int(try integer(UInt8.self)))
         guard (label + version).utf8.allSatisfy(\.isVisibleASCII) else {
-            throw .invalid("its name holds other than visible characters")
+            throw .invalid("its name contains invisible characters")
         }
         return HostDescription(id: id, role: role, label: label, version: version, seen: seen)
     }

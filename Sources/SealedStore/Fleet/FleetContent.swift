@@ -129,18 +129,18 @@ struct FleetContentReader {
                 let content = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
                 guard let field = FleetField(rawValue: tag) else { continue }
                 guard seen.insert(field).inserted else {
-                    throw FormatError.invalid("it says something twice")
+                    throw FormatError.invalid("it has a duplicate field")
                 }
                 try unsafe read(field, content, session, memory, clock, sealing)
             }
             guard (snapshot == nil) == (binding == nil) else {
-                throw FormatError.invalid("a part of it is missing")
+                throw FormatError.invalid("it is incomplete")
             }
         } catch {
             for secret in snapshot?.secrets ?? [] { memory.erase(secret) }
             switch error {
             case let fault as RecordError: throw fault
-            case FormatError.truncated: throw .malformed("it ends too early")
+            case FormatError.truncated: throw .malformed("it is truncated")
             case FormatError.invalid(let reason): throw .malformed(reason)
             default: throw .malformed("\(error)")
             }
@@ -175,6 +175,6 @@ struct FleetContentReader {
                 endpoint: try reader.required()
             )
         }
-        guard reader.remaining == 0 else { throw FormatError.invalid("a field is longer than it should be") }
+        guard reader.remaining == 0 else { throw FormatError.invalid("a field is too long") }
     }
 }

@@ -12,22 +12,22 @@ import TokenCore
 /// answer    header of the parent | intent | u64 mark | u64 cluster | u8 0 or 1, u64 cluster it is stored in
 /// place | attempt | u8 count × (attempt | u32 length, sealed tokens)
 /// ```
-private struct FleetKept: OptionSet {
+private struct StoredFleetParts: OptionSet {
     let rawValue: UInt8
 
-    static let record = FleetKept(rawValue: 1)
-    static let answer = FleetKept(rawValue: 2)
-    static let place = FleetKept(rawValue: 4)
-    static let attempt = FleetKept(rawValue: 8)
-    static let news = FleetKept(rawValue: 16)
-    static let restored = FleetKept(rawValue: 32)
-    static let sending = FleetKept(rawValue: 64)
+    static let record = StoredFleetParts(rawValue: 1)
+    static let answer = StoredFleetParts(rawValue: 2)
+    static let place = StoredFleetParts(rawValue: 4)
+    static let attempt = StoredFleetParts(rawValue: 8)
+    static let news = StoredFleetParts(rawValue: 16)
+    static let restored = StoredFleetParts(rawValue: 32)
+    static let sending = StoredFleetParts(rawValue: 64)
 
     init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    init(_ keeping: FleetKeeping) {
+    init(_ keeping: FleetDiskState) {
         self = []
         let memory = keeping.memory
         if memory.record != nil { insert(.record) }
@@ -35,15 +35,15 @@ private struct FleetKept: OptionSet {
         if memory.answer != nil { insert(.answer) }
         if memory.place != nil { insert(.place) }
         if keeping.attempt != nil { insert(.attempt) }
-        if memory.isNews { insert(.news) }
+        if memory.isUnpublished { insert(.news) }
         if memory.isRestored { insert(.restored) }
     }
 }
 
 extension [UInt8] {
-    mutating func append(_ keeping: FleetKeeping) {
+    mutating func append(_ keeping: FleetDiskState) {
         append(integer: keeping.epoch)
-        append(FleetKept(keeping).rawValue)
+        append(StoredFleetParts(keeping).rawValue)
         if let record = keeping.memory.record { append(record) }
         if let sending = keeping.memory.sending {
             append(sending.parent)
@@ -71,11 +71,11 @@ extension [UInt8] {
 }
 
 extension ByteReader {
-    mutating func fleetKeeping() throws(FormatError) -> FleetKeeping {
+    mutating func fleetKeeping() throws(FormatError) -> FleetDiskState {
         let epoch = try integer(UInt32.self)
-        let kept = FleetKept(rawValue: try integer())
+        let kept = StoredFleetParts(rawValue: try integer())
         var memory = FleetPersistentState()
-        memory.isNews = kept.contains(.news)
+        memory.isUnpublished = kept.contains(.news)
         memory.isRestored = kept.contains(.restored)
         if kept.contains(.record) { memory.record = try fleetHeader() }
         if kept.contains(.sending) {
@@ -87,7 +87,7 @@ extension ByteReader {
         }
         if kept.contains(.answer) { memory.answer = try fleetRefreshOutcome() }
         if kept.contains(.place) { memory.place = try fleetRevision() }
-        var keeping = FleetKeeping(
+        var keeping = FleetDiskState(
             memory: memory,
             attempt: kept.contains(.attempt) ? try attempt() : nil,
             epoch: epoch

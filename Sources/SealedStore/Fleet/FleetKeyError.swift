@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The reason a fleet's keys cannot be read.
 package enum FleetKeyError: Error, Equatable, Sendable {
     case file(StoreFileError)
@@ -28,16 +30,15 @@ package enum FleetKeyError: Error, Equatable, Sendable {
         case .file(let fault): "cannot be used: \(fault)"
         case .notAKey: "is not the key of a fleet"
         case .futureVersion(let version): "has format version \(version), newer than this program"
-        case .damaged: "is damaged: it was cut or changed"
+        case .damaged: "is damaged: truncated or changed"
         case .keepersKey:
-            "is the keepers' key, which opens refresh tokens: a reader gets the file beside it that ends in "
-                + FleetKeyFile.readersSuffix
-        case .readersKey: "is the readers' key, which opens no refresh token: this host is a keeper"
+            "is the keepers' key, but this host is a reader"
+        case .readersKey: "is the readers' key, but this host is a keeper"
         case .otherReadersFile(let reason):
-            "cannot be given a new key: the file beside it that ends in \(FleetKeyFile.readersSuffix) \(reason)"
-        case .badLabel: "cannot be made: a fleet's name has 1 to 64 visible ASCII characters"
+            "cannot be renewed: the \(FleetKeyFile.readersSuffix) file next to it \(reason)"
+        case .badLabel: "cannot be created: a fleet's name has 1 to 64 visible ASCII characters"
         case .nothingStaged: "has no staged key"
-        case .outOfMemory: "cannot be kept: there is no more locked memory"
+        case .outOfMemory: "cannot be loaded: no locked memory left"
         }
     }
 
@@ -50,20 +51,23 @@ package enum FleetKeyError: Error, Equatable, Sendable {
     }
 
     /// The remedy for a host that was given the key.
-    package var remedy: String {
+    package var remedy: Remedy {
         switch self {
-        case .file(.system): "see that the agent can read it, whose next try comes by itself"
+        case .file(.system): .retry("after making it readable for the agent")
         case .file(.missing), .file(.wrongSize):
-            "copy the key file of the host's role there, see tokenagent-fleet(7), and restart the agent"
-        case .file: "make it a plain file of the agent's user, with mode 600"
+            .set("the key file for this host's role at this path, then run tokenctl shutdown && tokenagent")
+        case .file(.sandboxed): .run("tokenctl shutdown && tokenagent")
+        case .file: .set("the key to a plain file of the agent's user with mode 600")
         case .notAKey, .damaged, .badLabel:
-            "give this host the file that tokenctl fleet init or rekey has written"
-        case .nothingStaged: "run tokenctl fleet rekey --stage first"
-        case .futureVersion: "install the version here that has written it"
-        case .keepersKey: "give this host the readers' file, or set fleet.role = \"keeper\""
-        case .readersKey: "give this host the keepers' file, or set fleet.role = \"reader\""
-        case .otherReadersFile: "move the file away that ends in \(FleetKeyFile.readersSuffix)"
-        case .outOfMemory: "raise the limit: ulimit -l, or LimitMEMLOCK= in the unit"
+            .retry("with the file that tokenctl fleet init or rekey wrote")
+        case .nothingStaged: .run("tokenctl fleet rekey --stage")
+        case .futureVersion: .retry("with the version that wrote it")
+        case .keepersKey:
+            .set("the readers' file, which ends in .reader, on this host, or fleet.role = \"keeper\"")
+        case .readersKey: .set("the keepers' file on this host, or fleet.role = \"reader\"")
+        case .otherReadersFile:
+            .retry("after moving the file away that ends in \(FleetKeyFile.readersSuffix)")
+        case .outOfMemory: .set("ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit")
         }
     }
 }

@@ -123,7 +123,7 @@ package enum FleetKeyFile {
     ) throws(FleetKeyError) -> FleetKeys {
         let text: GuardedBytes
         do throws(StoreFileError) {
-            text = try ExternalKeyFile.advising("restart it", path) { () throws(StoreFileError) in
+            text = try ExternalKeyFile.inSandbox(path) { () throws(StoreFileError) in
                 try ExternalKeyFile.read(path, sizes: 1...FleetKeyText.maximumCount, files: files)
             }
         } catch {

@@ -117,12 +117,12 @@ package struct FleetNames: Sendable {
     package func all(of name: FleetName) -> FleetRange { FleetRange(below: start(name)) }
 
     /// Returns the range of one session's late responses.
-    package func lates(of name: FleetName) -> FleetRange {
+    package func lateResults(of name: FleetName) -> FleetRange {
         FleetRange(below: start(name) + Array("late/".utf8))
     }
 
     /// Returns the range of the late responses to one refresh token.
-    package func lates(of name: FleetName, _ lineage: Lineage, parent: UInt64) -> FleetRange {
+    package func lateResults(of name: FleetName, _ lineage: Lineage, parent: UInt64) -> FleetRange {
         FleetRange(below: start(name) + Array(FleetNames.late(lineage, parent).utf8))
     }
 

@@ -160,7 +160,7 @@ extension FleetRecords {
         _ clock: FleetClock
     ) throws(FleetValueError) -> FleetContent {
         guard let content = try content(of: value, kind, session, clock).content else {
-            throw .malformed("a part of it is missing")
+            throw .malformed("it is incomplete")
         }
         return content
     }
@@ -231,10 +231,10 @@ extension FleetRecords {
             do {
                 var reader = unsafe ByteReader(content)
                 let host = try reader.fleetHost()
-                guard reader.remaining == 0 else { throw FormatError.invalid("something follows its end") }
+                guard reader.remaining == 0 else { throw FormatError.invalid("it has trailing bytes") }
                 return host
             } catch {
-                throw RecordError.malformed("what a host says of itself makes no sense")
+                throw RecordError.malformed("a host description is malformed")
             }
         }
         guard key.kind == .host(host.id) else { throw .notAValue }
@@ -249,7 +249,7 @@ extension FleetRecords {
             return try unsafe bytes.withUnsafeBytes { bytes in
                 var reader = unsafe ByteReader(bytes)
                 let attempt = try reader.attempt()
-                guard reader.remaining == 0 else { throw FormatError.invalid("something follows its end") }
+                guard reader.remaining == 0 else { throw FormatError.invalid("it has trailing bytes") }
                 return attempt
             }
         } catch {
@@ -300,6 +300,6 @@ extension FleetRecords {
     private func check(_ opened: FleetContentReader, _ header: FleetHeader) throws(FleetValueError) {
         guard (opened.content == nil) != (header.status == .out) else { return }
         for secret in opened.content?.snapshot.secrets ?? [] { memory.erase(secret) }
-        throw .malformed("it does not fit its header")
+        throw .malformed("it does not match its header")
     }
 }

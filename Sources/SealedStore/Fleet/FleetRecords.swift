@@ -56,7 +56,7 @@ package struct FleetRecords: Sendable {
                 }
             }
         } catch {
-            throw StorageFailure(message: "a refresh token cannot be opened: \(error)")
+            throw StorageFailure(message: "cannot open a refresh token: \(error)")
         }
         guard let mark else { throw FleetSealing.closed }
         return mark
@@ -115,7 +115,7 @@ package struct FleetRecords: Sendable {
         try value(content, .late(late), late.kind, of: session, at: clock)
     }
 
-    /// Returns the value of tokens that this host keeps in ``FleetKeeping/others``.
+    /// Seals tokens that this host stores in ``FleetDiskState/others`` on its own disk.
     ///
     /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func kept(
@@ -206,8 +206,8 @@ package struct FleetRecords: Sendable {
         guard least.count > FleetRecords.maximumCount else { return least.values }
         throw StorageFailure(
             message:
-                "\(session) would have \(least.count) bytes in the fleet, and \(FleetRecords.maximumCount) is the most: "
-                + "the authorization server's tokens are too long to be shared"
+                "the tokens of \(session) are too long to share: \(least.count) bytes, "
+                + "more than \(FleetRecords.maximumCount)"
         )
     }
 }

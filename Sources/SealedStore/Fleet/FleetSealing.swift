@@ -56,7 +56,9 @@ struct FleetSealing {
         return head + code
     }
 
-    static let closed = StorageFailure(message: "this host is a reader of its fleet and cannot write that")
+    static let closed = StorageFailure(
+        message: "this host is a reader of its fleet and cannot write this value"
+    )
 
     /// Opens a value found under `key`.
     ///

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The reason a value in etcd is not used.
 package enum FleetValueError: Error, Equatable, Sendable {
     case truncated
@@ -23,9 +25,9 @@ package enum FleetValueError: Error, Equatable, Sendable {
     /// A description that ends a sentence beginning with the name of the value.
     package var sentence: String {
         switch self {
-        case .truncated: "is cut short"
-        case .tooLong(let count): "has \(count) bytes, more than is ever written"
-        case .notAValue: "is not what belongs there"
+        case .truncated: "is truncated"
+        case .tooLong(let count): "is too long: \(count) bytes"
+        case .notAValue: "has the wrong type"
         case .futureVersion(let version): "has format version \(version), newer than this program"
         case .unknownKey(let epoch):
             "is sealed under key \(epoch) of the fleet, which this host does not have"
@@ -33,15 +35,15 @@ package enum FleetValueError: Error, Equatable, Sendable {
         case .closedToReaders: "is for keepers, and this host is a reader"
         case .locked: "cannot be opened while the agent is locked"
         case .forged: "was changed or moved"
-        case .malformed(let reason): "makes no sense: \(reason)"
+        case .malformed(let reason): "is malformed: \(reason)"
         }
     }
 
     /// The remedy for this host, or `nil` if there is none.
-    package var remedy: String? {
+    package var remedy: Remedy? {
         switch self {
-        case .unknownKey: "give this host the fleet's new key, and restart its agent"
-        case .futureVersion: "install the version here that has written it"
+        case .unknownKey: .set("the fleet's new key on this host, then run tokenctl shutdown && tokenagent")
+        case .futureVersion: .retry("with the version that wrote it")
         case .truncated, .tooLong, .notAValue, .retiredKey, .closedToReaders, .locked, .forged, .malformed:
             nil
         }

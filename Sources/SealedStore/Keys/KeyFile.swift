@@ -18,11 +18,12 @@ enum KeyFile {
             guard let path else {
                 return try ExternalKeyFile.contents(of: try directory.open(defaultName), sizes: sizes)
             }
-            return try ExternalKeyFile.advising(advice, path) { () throws(StoreFileError) in
+            return try ExternalKeyFile.inSandbox(path) { () throws(StoreFileError) in
                 try ExternalKeyFile.read(path, sizes: sizes, files: directory.files)
             }
         } catch {
             if error == .missing { throw .keyFileMissing(path: shown) }
+            if error == .sandboxed { throw .keyFileSandboxed(path: shown) }
             throw .keyFileUnusable(path: shown, reason: error.description)
         }
     }
@@ -41,6 +42,7 @@ enum KeyFile {
                     throw cause.code == ENOMEM
                         ? .outOfMemory : .unavailable(path: shown, reason: cause.reason)
                 }
+                if error == .sandboxed { throw .keyFileSandboxed(path: shown) }
                 throw .keyFileUnusable(path: shown, reason: error.description)
             }
         }
@@ -66,10 +68,8 @@ enum KeyFile {
             }
             return try directory.synchronize()
         }
-        try ExternalKeyFile.advising(advice, path, creating: true) { () throws(StoreFileError) in
+        try ExternalKeyFile.inSandbox(path, creating: true) { () throws(StoreFileError) in
             try ExternalKeyFile.create(path, secret, files: directory.files)
         }
     }
-
-    private static let advice = "make it, name it as keyfile in [vault], restart"
 }

@@ -89,7 +89,7 @@ extension KeySlot {
         var body = unsafe ByteReader(try reader.take(count))
         let isDated = flags & KeySlot.dated != 0
         try self.init(type: type, isExtended: flags & KeySlot.extended != 0, isDated: isDated, &body)
-        guard body.remaining == 0 else { throw .invalid("a slot is longer than its fields") }
+        guard body.remaining == 0 else { throw .invalid("a slot has trailing bytes") }
     }
 
     private init(

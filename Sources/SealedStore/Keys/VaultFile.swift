@@ -91,7 +91,7 @@ struct VaultFile: Equatable, Sendable {
         } catch FormatError.invalid(let reason) {
             throw .damagedVault(path: path, reason: reason)
         } catch {
-            throw .damagedVault(path: path, reason: "it is cut short")
+            throw .damagedVault(path: path, reason: "it is truncated")
         }
     }
 
@@ -112,7 +112,7 @@ struct VaultFile: Equatable, Sendable {
         }
         let count = Int(try reader.integer(UInt16.self))
         guard whole.count >= count + 64 else { throw FormatError.truncated }
-        guard whole.count == count + 64 else { throw FormatError.invalid("it has bytes after its end") }
+        guard whole.count == count + 64 else { throw FormatError.invalid("it has trailing bytes") }
         var file = VaultFile(
             id: try reader.id(),
             epoch: try reader.integer(),

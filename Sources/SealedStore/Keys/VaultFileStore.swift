@@ -43,13 +43,13 @@ struct VaultFileStore {
         in directory: OpenDirectory,
         _ slot: NewSlot,
         at time: WallTime
-    ) throws(StoreError) -> (VaultFileStore, VaultChange) {
+    ) throws(StoreError) -> (VaultFileStore, ChangedVault) {
         let masterKey = try newMasterKey(epoch: 1)
         let file = VaultFile(id: .random(), epoch: 1, generation: 0, slots: [])
         let keeper = VaultFileStore(directory, file, nil)
         let ring = KeyRing(vault: file.id, current: masterKey)
         let added = try keeper.makeSlot(slot, under: masterKey, at: time)
-        return (keeper, VaultChange(slots: [added], ring: ring))
+        return (keeper, ChangedVault(slots: [added], ring: ring))
     }
 
     /// Tries the slots that `secret` may open.
@@ -108,7 +108,7 @@ struct VaultFileStore {
                 associated: file.associatedData(of: slot),
                 epoch: epoch
             )
-            guard let previous else { throw .damagedVault(path: path, reason: "an older key does not open") }
+            guard let previous else { throw .damagedVault(path: path, reason: "cannot decrypt an older key") }
             older[epoch] = previous
         }
         return KeyRing(vault: file.id, current: masterKey, older: older)
@@ -152,7 +152,7 @@ struct VaultFileStore {
         }
         let path = directory.path(of: VaultFileStore.fileName)
         guard try VaultFileStore.contents(of: VaultFileStore.fileName, in: directory) == bytes else {
-            throw .unavailable(path: path, reason: "it does not read back as written")
+            throw .unavailable(path: path, reason: "it differs when read back")
         }
         (file, seal) = try VaultFile.parse(bytes, path: path)
         try removePrevious()
@@ -182,7 +182,7 @@ struct VaultFileStore {
             switch error {
             case .missing: return nil
             case .untrusted(let reason): throw .unsafe(path: directory.path(of: name), reason: reason)
-            case .wrongSize, .system:
+            case .sandboxed, .wrongSize, .system:
                 throw .unavailable(path: directory.path(of: name), reason: error.description)
             }
         }

@@ -5,7 +5,7 @@ import TokenCore
 /// The slots of a changed vault and the keys they lead to.
 ///
 /// Creating a change may take as long as trying a passphrase.
-struct VaultChange: Sendable {
+struct ChangedVault: Sendable {
     var slots: [KeySlot]
     var ring: KeyRing
 }
@@ -68,22 +68,22 @@ extension VaultFileStore {
     }
 
     /// Applies a change that was created from this version of the file.
-    mutating func apply(_ change: VaultChange) throws(StoreError) {
+    mutating func apply(_ change: ChangedVault) throws(StoreError) {
         try write(slots: change.slots, under: change.ring.current)
     }
 
-    func adding(_ slot: NewSlot, ring: KeyRing, at time: WallTime) throws(StoreError) -> VaultChange {
+    func adding(_ slot: NewSlot, ring: KeyRing, at time: WallTime) throws(StoreError) -> ChangedVault {
         guard file.slots.count < VaultFile.maximumSlots else { throw .tooManySlots }
         let added = try makeSlot(slot, under: ring.current, at: time)
-        return VaultChange(slots: userSlots + [added] + previousKeySlots, ring: ring)
+        return ChangedVault(slots: userSlots + [added] + previousKeySlots, ring: ring)
     }
 
-    func removing(_ index: Int, ring: KeyRing) throws(StoreError) -> VaultChange {
+    func removing(_ index: Int, ring: KeyRing) throws(StoreError) -> ChangedVault {
         var slots = userSlots
         guard slots.indices.contains(index) else { throw .noSuchSlot(index) }
         guard slots.count > 1 else { throw .lastSlot }
         slots.remove(at: index)
-        return VaultChange(slots: slots + previousKeySlots, ring: ring)
+        return ChangedVault(slots: slots + previousKeySlots, ring: ring)
     }
 
     /// Replaces the passphrase slot that `old` opens.
@@ -93,11 +93,11 @@ extension VaultFileStore {
         cost: PassphraseCost,
         ring: KeyRing,
         at time: WallTime
-    ) throws(StoreError) -> VaultChange {
+    ) throws(StoreError) -> ChangedVault {
         var slots = userSlots
         guard let index = try index(of: slots, openedBy: old) else { throw .wrongPassphrase }
         slots[index] = try makeSlot(.passphrase(new, cost: cost), under: ring.current, at: time)
-        return VaultChange(slots: slots + previousKeySlots, ring: ring)
+        return ChangedVault(slots: slots + previousKeySlots, ring: ring)
     }
 
     private func index(of slots: [KeySlot], openedBy passphrase: GuardedBytes) throws(StoreError) -> Int? {
@@ -113,7 +113,7 @@ extension VaultFileStore {
     /// `secrets` contains one for each slot that is not a readable key file.
     ///
     /// - Throws: ``StoreError/slotSecretNeeded(_:)`` with the slot whose secret is missing or wrong.
-    func rekeying(with secrets: [UnlockSecret], ring: KeyRing) throws(StoreError) -> VaultChange {
+    func rekeying(with secrets: [UnlockSecret], ring: KeyRing) throws(StoreError) -> ChangedVault {
         guard file.slots.count < VaultFile.maximumSlots else { throw .tooManySlots }
         let next = try VaultFileStore.newMasterKey(epoch: ring.current.epoch + 1)
         var slots: [KeySlot] = []
@@ -134,7 +134,7 @@ extension VaultFileStore {
             let slot = KeySlot(source: source, stretching: .none, wrapped: [])
             slots.append(wrap(previous, slot, key, epoch: next.epoch))
         }
-        return VaultChange(slots: slots, ring: KeyRing(vault: ring.vault, current: next, older: older))
+        return ChangedVault(slots: slots, ring: KeyRing(vault: ring.vault, current: next, older: older))
     }
 
     private func secret(

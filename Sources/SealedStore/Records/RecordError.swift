@@ -13,11 +13,11 @@ package enum RecordError: Error, Equatable, Sendable {
     case misplaced
     /// The record is sealed under a master key that this vault does not have.
     case unknownKey(epoch: UInt32)
-    /// The key, the bytes and the file do not belong together.
+    /// The record does not decrypt: the key, the bytes and the file do not belong together.
     case forged
     /// The record opens, but its content is invalid.
     case malformed(String)
-    /// The manifest has seen a later generation.
+    /// The record is an old copy: the manifest contains a later generation.
     case rolledBack(found: UInt64, expected: UInt64)
     case file(StoreFileError)
 
@@ -25,15 +25,15 @@ package enum RecordError: Error, Equatable, Sendable {
     var sentence: String {
         switch self {
         case .empty: "is empty"
-        case .truncated: "is cut short"
+        case .truncated: "is truncated"
         case .notARecord: "is not a record"
         case .futureVersion(let version):
-            "has format version \(version), newer than this program; it was left alone"
+            "has format version \(version), newer than this program; not changed"
         case .otherVault: "belongs to another vault"
         case .misplaced: "was renamed or rearranged"
         case .unknownKey(let epoch): "is sealed under key \(epoch), which this vault does not have"
         case .forged: "was changed or damaged"
-        case .malformed(let reason): "makes no sense: \(reason)"
+        case .malformed(let reason): "is malformed: \(reason)"
         case .rolledBack(let found, let expected): "is an old copy (\(found) instead of \(expected))"
         case .file(let fault): "cannot be used: \(fault)"
         }

@@ -14,7 +14,7 @@ struct RecordLedger {
 
     private var sealer: RecordSealer { RecordSealer(ring: ring, memory: memory) }
 
-    /// Makes the intent of `session` to send its refresh token durable, with space for the result.
+    /// Writes the intent of `session` to send its refresh token durably, with space for the result.
     mutating func reserve(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
@@ -52,11 +52,12 @@ struct RecordLedger {
                 entry.hasStaleReservation = true
             }
             entries[session] = entry
-            throw files.failure("cannot reserve \(2 * half / 1024) KiB for \(session)", error)
+            throw files.failure("cannot reserve \(2 * half / 1024) KiB of disk space for \(session)", error)
         }
     }
 
-    /// Sets up the recording of the response to the reserved attempt, and finds that of an earlier one.
+    /// Sets up the recording of the response to the reserved attempt, and finds a response that was recorded
+    /// for an earlier attempt.
     private func prepareAnswer(
         _ entry: inout RecordEntry,
         _ clock: @escaping @Sendable () -> ClockReading,
@@ -93,7 +94,7 @@ struct RecordLedger {
         files.removeAnswer(of: entry.id)
     }
 
-    /// Resumes the reservation of an attempt without a response, whose intent remains valid.
+    /// Uses the reservation again of an attempt that got no response, because its intent is still valid.
     ///
     /// In a fleet, the intent names the attempt, so another attempt requires another intent.
     private func resumeReservation(
@@ -113,11 +114,14 @@ struct RecordLedger {
             entry.reservation = nil
             entry.hasStaleReservation = error != .missing
             guard case .system = error else { return false }
-            throw files.failure("cannot open the reservation", error)
+            throw files.failure("cannot open the reserved disk space", error)
         }
     }
 
-    /// Makes `snapshot` durable, or as nearly so as the disk allows.
+    /// Writes `snapshot` durably to the disk.
+    ///
+    /// If the disk rejects the write, the commit goes to the lifeboat in the runtime directory, or stays in
+    /// memory only.
     mutating func commit(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
@@ -159,7 +163,9 @@ struct RecordLedger {
         try writePending(&entry)
     }
 
-    /// Writes into the reserved half; a failure leaves the reservation spoiled.
+    /// Writes the result of `seal` into the reserved half of the file.
+    ///
+    /// If the write fails, the reservation cannot be used any more.
     private mutating func commitIntoReservation(
         _ entry: inout RecordEntry,
         _ seal: (RecordEntry) throws(StorageFailure) -> [UInt8]
@@ -182,7 +188,7 @@ struct RecordLedger {
         return true
     }
 
-    /// Writes the commit that is not on the disk yet.
+    /// Writes the pending commit of `entry`, which the disk rejected before.
     mutating func writePending(_ entry: inout RecordEntry) throws(StorageFailure) {
         guard let pending = entry.pending else { return }
         do throws(StoreFileError) {
@@ -222,7 +228,7 @@ struct RecordLedger {
         }
     }
 
-    /// Ends an attempt without new tokens.
+    /// Ends the reservation of an attempt that brought no new tokens.
     mutating func release(_ session: SessionName, answered: Bool) {
         guard var entry = entries[session] else { return }
         defer { entries[session] = entry }

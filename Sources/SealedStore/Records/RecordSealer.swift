@@ -28,8 +28,7 @@ struct RecordSealer {
         let limit = RecordSealing.maximumCount >> 20
         throw StorageFailure(
             message:
-                "the record of \(session) would have \(least.count) bytes, and \(limit) MiB is the most: "
-                + "the authorization server's tokens are too long to be kept"
+                "the tokens of \(session) are too long to store: \(least.count) bytes, more than \(limit) MiB"
         )
     }
 

@@ -28,7 +28,7 @@ struct SnapshotDecoder {
         } catch {
             for secret in decoder.secrets { memory.erase(secret) }
             switch error {
-            case FormatError.truncated: throw .malformed("it ends too early")
+            case FormatError.truncated: throw .malformed("it is truncated")
             case FormatError.invalid(let reason): throw .malformed(reason)
             default: throw .malformed("\(error)")
             }
@@ -54,7 +54,7 @@ struct SnapshotDecoder {
             secrets.append(try secret(memory, sealing))
         }
         let snapshot = dated(try snapshot(memory))
-        guard reader.remaining == 0 else { throw FormatError.invalid("something follows its end") }
+        guard reader.remaining == 0 else { throw FormatError.invalid("it has trailing bytes") }
         return (session, snapshot)
     }
 
@@ -63,17 +63,17 @@ struct SnapshotDecoder {
         _ sealing: (any SecretSealing)?
     ) throws -> SecretID {
         guard let kind = SecretKind(rawValue: try reader.integer()) else {
-            throw FormatError.invalid("a secret is of an unknown kind")
+            throw FormatError.invalid("a secret has an unknown kind")
         }
         let bytes = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
         guard kind.isLongLived else { return try unsafe memory.seal(bytes, as: kind) }
-        guard let sealing else { throw FormatError.invalid("it holds a secret that it must not hold") }
+        guard let sealing else { throw FormatError.invalid("it has a secret that it must not have") }
         let count = bytes.count - AEAD.overhead
         guard count >= 0 else { throw FormatError.truncated }
         return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { plaintext in
             defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, count) } }
             guard unsafe sealing.open(bytes, as: kind, into: plaintext) else {
-                throw FormatError.invalid("a secret does not open")
+                throw FormatError.invalid("cannot decrypt a secret")
             }
             return try unsafe memory.seal(UnsafeRawBufferPointer(plaintext), as: kind)
         }
@@ -135,7 +135,8 @@ extension SnapshotDecoder {
         )
     }
 
-    /// Returns `snapshot` with the clocks' information about its age.
+    /// Returns `snapshot` with marks that say how far its times can be trusted after a restart or a clock
+    /// step.
     private func dated(_ snapshot: SessionSnapshot) -> SessionSnapshot {
         var snapshot = snapshot
         snapshot.isDatedByWallClock = written.boot != clock.boot && !clock.isOfManyHosts
@@ -156,7 +157,7 @@ extension SnapshotDecoder {
     private mutating func standing() throws(FormatError) -> SessionSnapshot.Standing {
         guard try flag() else { return .loggedIn }
         guard let reason = EndReason(rawValue: try text()) else {
-            throw .invalid("it ended for an unknown reason")
+            throw .invalid("the reason for the end of the login is unknown")
         }
         return .ended(reason, quarantinedUntil: try optionalTime())
     }
@@ -166,7 +167,7 @@ extension SnapshotDecoder {
         case 0: .refreshToken(try numberedSecret())
         case 1: .withoutLogin
         case 2: .impossible
-        default: throw .invalid("its way of renewal is unknown")
+        default: throw .invalid("its kind of refresh is unknown")
         }
     }
 
@@ -175,7 +176,7 @@ extension SnapshotDecoder {
         case 0: .unknown(unchanged: Int(try reader.integer(UInt8.self)))
         case 1: .rotates
         case 2: .keeps
-        default: throw .invalid("its rotation habit is unknown")
+        default: throw .invalid("its kind of refresh token rotation is unknown")
         }
     }
 
@@ -204,7 +205,7 @@ extension SnapshotDecoder {
         return AccessToken(
             secret: secret,
             idToken: idToken.map {
-                IDToken(secret: $0, life: TokenValidity(obtainedAt: times.obtainedAt, expiresAt: nil))
+                IDToken(secret: $0, life: ValidityPeriod(obtainedAt: times.obtainedAt, expiresAt: nil))
             },
             tokenType: type,
             scope: scope,
@@ -214,7 +215,9 @@ extension SnapshotDecoder {
         )
     }
 
-    /// Returns the stored times on today's clock; contradictory ones become "expired just now".
+    /// Returns the stored times, translated to today's clock.
+    ///
+    /// If the clocks contradict each other, the token is returned as one that has just expired.
     private func times(
         _ obtainedAt: Instant,
         _ expiresAt: Instant
@@ -226,9 +229,9 @@ extension SnapshotDecoder {
         return (obtained, expires)
     }
 
-    /// Returns an ID token of an older record with the expiry in its claims.
+    /// Returns an ID token from a record of an older release with the expiry in its claims.
     ///
-    /// Older records contain no lifetime of ID tokens: such a token came with the access token or before.
+    /// Such records do not contain the lifetime of ID tokens: the token came with the access token or before.
     private func dated(_ idToken: IDToken?, _ memory: SealedMemory) -> IDToken? {
         guard var idToken else { return nil }
         let claims = try? unsafe memory.open(idToken.secret) { bytes in
@@ -242,9 +245,9 @@ extension SnapshotDecoder {
         return idToken
     }
 
-    private mutating func tail() throws(FormatError) -> RecordTail {
+    private mutating func tail() throws(FormatError) -> RecordOptionalFields {
         let (clock, written) = (clock, written)
-        return try RecordTail(&reader) { clock.translate($0, from: written) }
+        return try RecordOptionalFields(&reader) { clock.translate($0, from: written) }
     }
 
     private mutating func optionalSecret() throws(FormatError) -> SecretID? {
@@ -258,7 +261,7 @@ extension SnapshotDecoder {
 
     private func secret(numbered number: UInt16) throws(FormatError) -> SecretID {
         guard secrets.indices.contains(Int(number)) else {
-            throw .invalid("it names a secret it does not have")
+            throw .invalid("it refers to a secret that it does not have")
         }
         return secrets[Int(number)]
     }

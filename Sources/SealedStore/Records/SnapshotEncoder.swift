@@ -51,14 +51,14 @@ struct SnapshotEncoder: ~Copyable {
         for (number, id) in secrets.sorted(by: { $0.rawValue < $1.rawValue }).enumerated() {
             numbers[id] = UInt16(exactly: number)
             guard let kind = memory.kind(of: id) else {
-                throw StorageFailure(message: "a token to be stored is no longer in memory")
+                throw StorageFailure(message: "cannot store a token: it is no longer in memory")
             }
             do {
                 try unsafe memory.open(id) { secret in try unsafe append(secret, kind, sealing) }
             } catch let failure as StorageFailure {
                 throw failure
             } catch {
-                throw StorageFailure(message: "a token to be stored cannot be opened: \(error)")
+                throw StorageFailure(message: "cannot open a token to store: \(error)")
             }
         }
     }
@@ -80,10 +80,13 @@ struct SnapshotEncoder: ~Copyable {
 }
 
 extension SnapshotEncoder {
-    /// Writes a count; a server that sends more than the field can hold must not crash the agent.
+    /// Writes a count.
+    ///
+    /// A count that the field cannot hold throws, because a server that sends too much must not crash the
+    /// agent.
     private mutating func append(count: Int, of what: String) throws(StorageFailure) {
         guard let number = UInt16(exactly: count) else {
-            throw StorageFailure(message: "the session has too many \(what) to be stored: \(count)")
+            throw StorageFailure(message: "the session has too many \(what) to store: \(count)")
         }
         bytes.append(integer: number)
     }
@@ -112,7 +115,8 @@ extension SnapshotEncoder {
         append(optional: snapshot.account)
         // Without a key, a number that no secret has.
         bytes.append(integer: snapshot.proofKey.flatMap { numbers[$0] } ?? .max)
-        let tail = RecordTailWriter(snapshot, tokens: tokens.lazy.map(\.value), numbers: numbers).bytes
+        let tail = RecordOptionalFieldWriter(snapshot, tokens: tokens.lazy.map(\.value), numbers: numbers)
+            .bytes
         unsafe tail.withUnsafeBytes { unsafe bytes.append($0) }
     }
 

@@ -16,10 +16,11 @@ struct RecordRecovery {
     private(set) var manifest: Manifest
     private(set) var entries: [SessionName: RecordEntry] = [:]
     private(set) var loaded = LoadedSessions()
-    /// Whether names in the directory have changed, so that it must be flushed once.
+    /// Whether files were renamed or removed, so that the directory must be flushed once.
     private var changedNames = false
     private var places: [SessionName: Int] = [:]
-    /// The number of records examined before any is decided, large enough to be worth a second thread.
+    /// The number of records that are examined before the state of any of them is decided, large enough to be
+    /// worth a second thread.
     private static let batch = 250
 
     init(
@@ -34,7 +35,7 @@ struct RecordRecovery {
         self.manifest = manifest
     }
 
-    /// Reads every record.
+    /// Recovers every record of the store.
     mutating func run() throws(StoreFileError) {
         var found = try RecordRecovery.records(in: files.directory)
         for (record, roles) in found where roles == [.answer] {
@@ -63,7 +64,7 @@ struct RecordRecovery {
         if changedNames { try files.directory.synchronize() }
         let gone = manifest.missing(from: Set(entries.values.map(\.id)))
         for record in gone where found[record] == nil {
-            report(.missing, nil, "the record \(record) is gone; its session has to log in again")
+            report(.missing, nil, "the record \(record) is missing; its session requires a new login")
         }
         manifest.remove(gone)
     }
@@ -84,8 +85,8 @@ struct RecordRecovery {
         return found
     }
 
-    /// Decides about the records of `examined` while it examines the files of `traces`, for a full batch on
-    /// two threads.
+    /// Decides the state of the records in `examined`, and examines the files of `traces` in the same time,
+    /// for a full batch on two threads.
     ///
     /// Examining changes no file and reads no other record. Decisions are made in order on one thread. Both
     /// take most of the time of a start with many sessions, during which no request is served.
@@ -93,7 +94,7 @@ struct RecordRecovery {
         _ examined: [[RecordSurvey]],
         examining traces: ArraySlice<RecordTrace>
     ) -> [[RecordSurvey]] {
-        let examiner = RecordExaminer(files: files, reader: reader, parked: parked)
+        let examiner = RecordInspector(files: files, reader: reader, parked: parked)
         guard traces.count == RecordRecovery.batch else {
             for survey in examined.joined() { recover(survey) }
             return [examiner.surveys(of: traces)]
@@ -119,7 +120,7 @@ struct RecordRecovery {
         let isIntent = chosen.header.phase == .intent
         let isCurrent = isIntent ? chosen.header.generation > seen : chosen.header.generation >= seen
         guard isCurrent else { return refuse(chosen, expected: seen) }
-        guard let content = chosen.content else { return bury(record) }
+        guard let content = chosen.content else { return finishLogout(record) }
         var entry = RecordEntry(
             id: record,
             generation: chosen.header.generation,
@@ -131,7 +132,7 @@ struct RecordRecovery {
         add(LoadedSession(content, interrupted: survey.isInterrupted, readings: survey.readings), entry)
     }
 
-    /// Moves the chosen commit to its place and removes the files it replaces.
+    /// Makes the file with the newest commit the record, and removes the files that it replaces.
     private mutating func putInPlace(_ entry: inout RecordEntry, _ survey: RecordSurvey) {
         do throws(StoreFileError) {
             if survey.replacementIsStale {
@@ -185,7 +186,7 @@ struct RecordRecovery {
         for name in survey.blank { try? files.directory.unlink(name) }
     }
 
-    /// Renames the files of an old copy.
+    /// Reports an old copy of a record, and renames its files.
     private mutating func refuse(_ record: OpenedRecord, expected: UInt64) {
         reader.discard(record)
         let id = record.header.record
@@ -200,12 +201,12 @@ struct RecordRecovery {
         }
     }
 
-    /// Finishes a logout that was interrupted after its tombstone.
-    private mutating func bury(_ record: RandomID) {
+    /// Finishes a logout that was interrupted after its tombstone was written.
+    private mutating func finishLogout(_ record: RandomID) {
         try? files.remove(record)
     }
 
-    /// Adds the session; of two records with one session name, the later login counts.
+    /// Adds the session, unless another record contains a later login of the same session.
     private mutating func add(_ session: LoadedSession, _ entry: RecordEntry) {
         guard let place = places[session.name], let other = entries[session.name] else {
             places[session.name] = loaded.sessions.count
@@ -230,7 +231,9 @@ struct RecordRecovery {
 }
 
 extension RecordError {
-    /// Whether the file itself is damaged and must be renamed; otherwise another key or version may read it.
+    /// Whether the file is damaged, and not only sealed with another key or by another version.
+    ///
+    /// A damaged file is renamed.
     fileprivate var isDamage: Bool {
         switch self {
         case .truncated, .notARecord, .misplaced, .forged, .malformed, .rolledBack, .empty: true

@@ -19,7 +19,7 @@ package enum CounterReading: Equatable, Sendable {
         let isNumber = words.count == 1 && words[0].utf8.allSatisfy { (0x30...0x39).contains($0) }
         guard printed.count <= 64, isNumber, let value = UInt64(words[0]), value <= CounterReading.largest
         else {
-            self = .unusable("it did not print one decimal number")
+            self = .unusable("the command did not print one decimal number")
             return
         }
         self = .value(value)

@@ -72,7 +72,7 @@ struct CounterState: Equatable {
         let before = counter
         guard value > before || value == before && !moving else {
             failed(at: now)
-            return "the counter says \(value) after \(before), so it does not count"
+            return "the counter does not count: \(value) after \(before)"
         }
         isUncertain = false
         guard value > before else { return nil }
@@ -80,7 +80,7 @@ struct CounterState: Equatable {
         // The first step of a counter in a TPM may be larger.
         guard before > 0, value > before + 1 else { return nil }
         // The store is open here, so it is the latest one, even if something else moves the counter.
-        return "the counter says \(value) instead of \(before + 1): something else moves it too"
+        return "another program also moves the counter: \(value) instead of \(before + 1)"
     }
 
     /// Records that the program gave no usable response.
@@ -106,8 +106,8 @@ struct CounterState: Equatable {
             return nil
         }
         guard failures > 0 else { return max(.zero, due) }
-        let pause = Duration.seconds(60) * (1 << min(failures - 1, 6))
-        return max(.zero, due, pause - (now - triedAt))
+        let delay = Duration.seconds(60) * (1 << min(failures - 1, 6))
+        return max(.zero, due, delay - (now - triedAt))
     }
 }
 

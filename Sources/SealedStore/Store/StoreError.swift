@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The reason the sealed store cannot be used, each with a description and a remedy.
 package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     // The directory
@@ -35,6 +37,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case emptyPassphrase
     case keyFileMissing(path: String)
     case keyFileUnusable(path: String, reason: String)
+    /// The agent's sandbox, which is set up at its start, does not include the key file.
+    case keyFileSandboxed(path: String)
     /// The key file exists but opens no slot.
     case wrongKeyFile(path: String)
     /// The secret of a command or credential opens no slot.
@@ -74,87 +78,100 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .unsafe(let path, let reason): "\(path) is not safe to use: \(reason)"
         case .networkFileSystem(let path): "\(path) is on a network file system"
         case .unavailable(let path, let reason): "\(path): \(reason)"
-        case .notInitialized: "the store has no vault yet"
-        case .alreadyInitialized: "the store has a vault already"
+        case .notInitialized: "the store has no vault"
+        case .alreadyInitialized: "the store already has a vault"
         case .futureVersion(let path, let version):
             "\(path) has format version \(version), newer than this program"
         case .damagedVault(let path, let reason): "\(path) is damaged: \(reason)"
-        case .unacceptableCost(let path): "\(path) asks for more or less work than any version writes"
+        case .unacceptableCost(let path): "\(path) has an invalid key derivation cost"
         case .locked: "the store is locked"
-        case .secretNeeded: "no slot of the vault opens without a person"
+        case .secretNeeded: "no slot of the vault opens without the user"
         case .wrongPassphrase: "the passphrase is wrong"
-        case .wrongSecret: "what was given opens no slot of the vault"
+        case .wrongSecret: "the given secret opens no slot of the vault"
         case .emptyPassphrase: "the passphrase is empty"
         case .keyFileMissing(let path): "the key file \(path) is missing"
         case .keyFileUnusable(let path, let reason): "the key file \(path) cannot be used: \(reason)"
+        case .keyFileSandboxed(let path): "the key file \(path) is outside the agent's sandbox"
         case .wrongKeyFile(let path): "the key file \(path) does not open this vault"
-        case .wrongExternalSecret(let source): "what \(source) delivered does not open this vault"
+        case .wrongExternalSecret(let source): "the secret from \(source) does not open this vault"
         case .noExternalSecret(let provider, let name, let reason):
             "the \(provider.word) \(name) delivered no key: \(reason)"
         case .olderCopy(let stored, let counter):
-            "the store is an older copy: it says \(stored), the counter \(counter)"
+            "the store is an old copy: it is at \(stored), the counter at \(counter)"
         case .otherCounter(let stored, let counter):
-            "the counter is another one or was reset: the store says \(stored), the counter \(counter)"
+            "wrong or reset counter: the store is at \(stored), the counter at \(counter)"
         case .counterNotConfigured(let stored):
-            "the store has a counter, at \(stored), and vault.rollback_counter is not set"
+            "the store has a counter (at \(stored)), but vault.rollback_counter is not set"
         case .unknownAge(let path, let counter):
-            "\(path) has no value of the counter, which says \(counter): the store may be an older copy"
-        case .counterUnusable(let reason): "the counter that reveals old copies of the store: \(reason)"
+            "\(path) has no counter value, and the counter is at \(counter): the store may be an old copy"
+        case .counterUnusable(let reason): "cannot use the rollback counter: \(reason)"
         case .noSuchSlot(let index): "the vault has no slot \(index)"
         case .lastSlot: "this is the last slot that opens the vault"
         case .tooManySlots: "the vault has no free slot"
         case .slotTooLarge(let limit): "a slot's path, name or command has more than \(limit) bytes"
-        case .slotSecretNeeded(let index): "the secret of slot \(index) is needed"
-        case .sessionsStored: "the store holds sessions"
-        case .outOfMemory: "the system refused memory for keys"
+        case .slotSecretNeeded(let index): "the secret of slot \(index) is required"
+        case .sessionsStored: "the store contains sessions"
+        case .outOfMemory: "cannot allocate locked memory for keys"
         }
     }
 
-    /// The description with the remedy.
-    package var advice: String { remedy.map { "\(self); \($0)" } ?? description }
+    /// The description with the remedy in parentheses, for places with one line.
+    package var advice: String { remedy.map { "\(self) \($0.parenthesized)" } ?? description }
 
     /// The remedy, or `nil` for errors that no command prints.
     ///
     /// The agent creates the vault, and itself reports that a secret does not open the store.
-    package var remedy: String? {
+    package var remedy: Remedy? {
         switch self {
-        case .heldByAnother: "use that agent, or stop it with `tokenagent -k`"
-        case .unsafe:
-            "make it yours alone (chown, chmod go-rwx), or choose another directory with --state-dir"
-        case .networkFileSystem:
-            "choose a local directory with --state-dir, or allow it with --allow-network-store"
-        case .unavailable: "free the disk or correct its permissions, then start again"
+        case .heldByAnother: .run("tokenagent -k")
+        case .unsafe(let path, _):
+            .set("the mode of \(path) to 0700, or --state-dir to a directory of your own")
+        case .networkFileSystem: .set("--state-dir to a local directory, or --allow-network-store")
+        case .unavailable: .retry("after freeing disk space or correcting permissions")
         case .notInitialized, .alreadyInitialized, .wrongSecret: nil
-        case .futureVersion: "install the newer version again; nothing was changed"
+        case .futureVersion: .retry("with the newer version")
         case .damagedVault:
-            "restore the vault file from a backup, or move the directory away and log in again"
-        case .unacceptableCost: "restore the vault file from a backup: this one was tampered with"
-        case .locked, .secretNeeded: "run `tokenctl unlock`"
-        case .wrongPassphrase: "try again"
-        case .emptyPassphrase: "give at least one character"
-        case .keyFileMissing: "put the key file back, or unlock with another slot: `tokenctl unlock`"
-        case .keyFileUnusable: "make it a file of your own with mode 0600 and at least 32 random bytes"
-        case .wrongKeyFile: "put the original key file back, or unlock with another slot: `tokenctl unlock`"
-        case .wrongExternalSecret: "correct the credential or command, or run `tokenctl unlock`"
+            .retry("after restoring the vault file from a backup, or moving the state directory away")
+        case .unacceptableCost: .retry("after restoring the vault file from a backup")
+        case .locked, .secretNeeded, .wrongPassphrase, .wrongExternalSecret: .run("tokenctl unlock")
+        case .emptyPassphrase: .retry("with at least one character")
+        case .keyFileMissing: .set("the key file back in its place, then run tokenctl unlock")
+        case .keyFileUnusable:
+            .retry("with a key file of your own with mode 0600 and at least 32 random bytes")
+        case .keyFileSandboxed:
+            .set("keyfile in [vault] to an existing file, then run tokenctl shutdown && tokenagent")
+        case .wrongKeyFile: .set("the original key file back in its place, then run tokenctl unlock")
         case .noExternalSecret(.systemdCredential, _, _):
-            "let the agent's unit hand it over (LoadCredentialEncrypted=), then restart the agent"
-        case .noExternalSecret: "correct it, or use another way to unlock"
+            .set("LoadCredentialEncrypted= in the agent's unit, then run systemctl --user restart tokenagent")
+        case .noExternalSecret(.command, _, _):
+            .set("unlock_command in [vault] to a command that prints a key")
+        case .noExternalSecret(let provider, _, _): .retry("with a \(provider.word) that delivers a key")
         case .olderCopy(_, let counter):
-            "put the latest store back; if this is it, set vault.rollback_counter_accept = \(counter) and start again"
+            .set(
+                "vault.rollback_counter_accept = \(counter) if no later copy of the store exists, then run tokenctl shutdown && tokenagent"
+            )
         case .otherCounter(_, let counter):
-            "name the right counter; if this is it, set vault.rollback_counter_accept = \(counter) and start again"
+            .set(
+                "vault.rollback_counter to the command for this store's counter, or vault.rollback_counter_accept = \(counter) if that counter was reset, then run tokenctl shutdown && tokenagent"
+            )
         case .counterNotConfigured(let stored):
-            "set it; to go on without a counter, set vault.rollback_counter_accept = \(stored) and start again"
+            .set(
+                "vault.rollback_counter, or vault.rollback_counter_accept = \(stored) to go on without it, then run tokenctl shutdown && tokenagent"
+            )
         case .unknownAge(_, let counter):
-            "if it is the latest store, set vault.rollback_counter_accept = \(counter) and start again"
-        case .counterUnusable: "correct the program of vault.rollback_counter, then run `tokenctl unlock`"
-        case .noSuchSlot: "list them with `tokenctl vault slots`"
-        case .lastSlot: "add another slot first"
-        case .tooManySlots: "remove a slot first"
-        case .slotTooLarge: "use a shorter one: a script of your own can do the rest"
-        case .slotSecretNeeded: "give its secret as well, or remove the slot first"
-        case .sessionsStored: "log out everywhere first (`tokenctl logout --all`), or add a slot instead"
-        case .outOfMemory: "raise the memory limits (RLIMIT_MEMLOCK, MemoryMax)"
+            .set(
+                "vault.rollback_counter_accept = \(counter) if this is the latest store, then run tokenctl shutdown && tokenagent"
+            )
+        case .counterUnusable:
+            .set("vault.rollback_counter to a program that works, then run tokenctl unlock")
+        case .noSuchSlot: .run("tokenctl vault slots")
+        case .lastSlot: .retry("after adding another slot")
+        case .tooManySlots: .retry("after removing a slot")
+        case .slotTooLarge: .retry("with a shorter one, such as a script of your own")
+        case .slotSecretNeeded(let index):
+            .retry("with the secret of slot \(index), or after removing the slot")
+        case .sessionsStored: .run("tokenctl logout --all")
+        case .outOfMemory: .set("RLIMIT_MEMLOCK and MemoryMax to higher limits")
         }
     }
 }

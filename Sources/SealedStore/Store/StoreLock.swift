@@ -18,7 +18,8 @@ final class StoreLock: Sendable {
         } catch {
             switch error {
             case .untrusted(let reason): throw .unsafe(path: path, reason: reason)
-            case .missing, .wrongSize, .system: throw .unavailable(path: path, reason: error.description)
+            case .missing, .sandboxed, .wrongSize, .system:
+                throw .unavailable(path: path, reason: error.description)
             }
         }
         guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {

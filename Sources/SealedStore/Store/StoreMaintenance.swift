@@ -81,7 +81,7 @@ extension RecordLedger {
             do throws(StorageFailure) {
                 try writePending(&entry)
             } catch {
-                let sentence = "the tokens of \(session) are not on the disk: \(error.message)"
+                let sentence = "the tokens of \(session) are not yet on disk: \(error.message)"
                 problems.append(StoreProblem(kind: .notDurable, session: session, description: sentence))
             }
             entries[session] = entry

@@ -58,7 +58,7 @@ extension SessionStore {
     /// Creates a change from the current vault and applies it, starting again if the vault has changed
     /// meanwhile.
     private func changeVault(
-        _ make: (VaultFileStore, KeyRing) throws(StoreError) -> VaultChange
+        _ make: (VaultFileStore, KeyRing) throws(StoreError) -> ChangedVault
     ) throws(StoreError) {
         while true {
             let (keeper, ring) = try work.withLock { work throws(StoreError) in
@@ -69,7 +69,7 @@ extension SessionStore {
         }
     }
 
-    private func apply(_ change: VaultChange, madeOf old: VaultFileStore) throws(StoreError) -> Bool {
+    private func apply(_ change: ChangedVault, madeOf old: VaultFileStore) throws(StoreError) -> Bool {
         try work.withLock { work throws(StoreError) in
             var (keeper, _) = try SessionStore.unlocked(work)
             guard keeper.file == old.file else { return false }

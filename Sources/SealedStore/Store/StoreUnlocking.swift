@@ -205,15 +205,15 @@ extension SessionStore {
             let bytes = try directory.root.contents(of: Manifest.fileName, limit: 64 << 20)
             let manifest = try Manifest(bytes, under: ring)
             if keeper.file.generation < manifest.vaultGeneration {
-                let sentence = "the vault file is an old copy: slots removed since may open it"
+                let sentence = "the vault file is an old copy: removed slots may still open it"
                 problems.append(StoreProblem(kind: .oldVault, session: nil, description: sentence))
             }
             return manifest
         } catch let fault as RecordError {
-            let sentence = "\(path) \(fault.sentence); old copies of records could not be noticed"
+            let sentence = "\(path) \(fault.sentence); old copies of records cannot be detected"
             problems.append(StoreProblem(kind: .manifest, session: nil, description: sentence))
         } catch {
-            let sentence = "\(path) cannot be read: \(error); old copies of records could not be noticed"
+            let sentence = "\(path) cannot be read: \(error); old copies of records cannot be detected"
             problems.append(StoreProblem(kind: .manifest, session: nil, description: sentence))
         }
         return Manifest()

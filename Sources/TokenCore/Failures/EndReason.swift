@@ -22,7 +22,7 @@ package enum EndReason: String, CaseIterable, Sendable {
 }
 
 /// The actor that ended a login, as a stable word for programs.
-package enum LoginEnder: String, Sendable {
+package enum LoginEndedBy: String, Sendable {
     case person
     case server
 }
@@ -38,7 +38,7 @@ struct EndConsequences: Equatable, Sendable {
     /// Some servers reject it for a while without a reason.
     var isAskedAgain = false
     /// The actor that ended the login, or `nil` if the login expired or this host ended it.
-    var endedBy: LoginEnder?
+    var endedBy: LoginEndedBy?
 }
 
 extension EndReason {

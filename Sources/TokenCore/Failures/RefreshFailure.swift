@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The reason a request to an authorization server returned no token.
 ///
 /// - Entry points: ``FailureClass/consequences`` defines the reaction to a failure, `RetryState` the next
@@ -11,7 +13,8 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     package var code: String?
     /// The status of the HTTP response, where it says whether the server has acted (429, 503).
     package var status: Int?
-    /// One sentence for the user: printable, at most 500 characters, without secrets.
+    /// The failure for the user: printable, at most 500 characters, in lower case, without a full stop and
+    /// without secrets.
     package var message: String
     /// The delay that the server requested, already clamped to 1 s … 1 h (RFC 9110 §10.2.3).
     package var retryAfter: Duration?
@@ -20,9 +23,7 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     /// It does not delay a refresh that the user requests.
     package var minimumDelay: Duration?
     /// The advice, if there is any.
-    ///
-    /// It completes "to do: …".
-    package var remedy: String?
+    package var remedy: Remedy?
     /// Whether the login no longer fits its server, so that only a new login helps.
     package var needsLogin: Bool
 
@@ -33,7 +34,7 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         message: String,
         retryAfter: Duration? = nil,
         minimumDelay: Duration? = nil,
-        remedy: String? = nil,
+        remedy: Remedy? = nil,
         needsLogin: Bool = false
     ) {
         self.kind = kind
@@ -49,12 +50,12 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     /// Creates the failure for a fleet store that cannot be used.
     ///
     /// Nothing was sent.
-    package init(_ trouble: FleetStoreError) {
-        let message = trouble.isMistake ? trouble.sentence : trouble.advice
+    package init(_ storeError: FleetStoreError) {
+        let message = storeError.isMistake ? storeError.sentence : storeError.advice
         self.init(
-            kind: trouble.isMistake ? .fleetMisconfigured : .unreachable,
+            kind: storeError.isMistake ? .fleetMisconfigured : .unreachable,
             message: message,
-            remedy: trouble.isMistake ? trouble.remedy : nil
+            remedy: storeError.isMistake ? storeError.remedy : nil
         )
     }
 
@@ -67,7 +68,7 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         self.init(
             kind: failure.rejectsCredential ? .credentialRejected : .helperFailed,
             message: "\(key): \(failure.message)",
-            remedy: failure.rejectsCredential ? "correct the password or PIN" : nil
+            remedy: failure.rejectsCredential ? .set("the password or PIN that \(key) uses") : nil
         )
     }
 
@@ -76,20 +77,27 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     /// It includes the remedy for a program or file, which is shown nowhere else.
     var toldMessage: String {
         guard kind == .helperFailed, let remedy else { return message }
-        return "\(message) (\(remedy))"
+        return "\(message) \(remedy.parenthesized)"
     }
 
     /// Returns the advice for a `session` that this failure has suspended.
-    func correction(of session: SessionName) -> String {
-        guard needsLogin else {
-            guard kind == .clientRejected else {
-                return "\(remedy ?? "fix the configuration"), then tokenctl refresh \(session)"
-            }
-            let minutes = RetrySchedule.rejectedClientRetry.wholeSeconds / 60
-            let wait = "or wait until the server is ready: it is asked every \(minutes) minutes"
-            return
-                "\(remedy ?? "give the session its present client secret"), then tokenctl refresh \(session); \(wait)"
+    func correction(of session: SessionName) -> Remedy {
+        guard !needsLogin else {
+            let login = "tokenctl login \(session)"
+            return remedy?.followed(by: login) ?? .run(login)
         }
-        return (remedy.map { "\($0), " } ?? "") + "tokenctl login \(session)"
+        let unknown: Remedy =
+            kind == .clientRejected
+            ? .set("the current client secret in [session.\(session)]") : .run("tokenctl config check")
+        return (remedy ?? unknown).followed(by: "tokenctl refresh \(session)")
+    }
+}
+
+extension Remedy {
+    /// Returns this remedy with `command` as its second step.
+    func followed(by command: String) -> Remedy {
+        guard !text.hasSuffix(command) else { return self }
+        let isCommand = kind == .run || text.contains(", then run ")
+        return Remedy(kind, isCommand ? "\(text) && \(command)" : "\(text), then run \(command)")
     }
 }

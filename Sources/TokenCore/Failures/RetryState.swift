@@ -12,7 +12,7 @@ struct RetryState: Equatable, Sendable {
     /// The number of lost responses among the failures, which indexes ``RetrySchedule/replayDelays``.
     var lostAnswers = 0
     /// The rejections without a reason among the failures.
-    var refusals = RefusalStreak()
+    var refusals = RejectionStreak()
     /// The time at which the server first rejected the client.
     var clientRejectedAt: Instant?
 

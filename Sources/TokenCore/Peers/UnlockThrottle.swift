@@ -19,11 +19,11 @@ package struct UnlockThrottle: Equatable, Sendable {
     package init() {}
 
     /// Returns the delay before the next attempt, at `now`.
-    package func pause(at now: Instant) -> Duration {
+    package func delay(at now: Instant) -> Duration {
         guard let lastGuess, !isForgotten(at: now) else { return .zero }
         // Further failed attempts do not change the delay.
-        let pause = Self.step * min(wrongGuesses, Int(Self.maximumDelay / Self.step))
-        return max(.zero, pause - (now - lastGuess))
+        let delay = Self.step * min(wrongGuesses, Int(Self.maximumDelay / Self.step))
+        return max(.zero, delay - (now - lastGuess))
     }
 
     /// Records an attempt that ended at `now`.

@@ -39,7 +39,7 @@ package protocol AuthorizationServing: Sendable {
     /// Creates a proof that the sender of `token` holds `key`, which the token is bound to (RFC 9449 §4.2).
     ///
     /// - Returns: the proof, or `nil` while the vault is locked.
-    func proof(for demand: ProofRequest, showing token: SecretID, by key: SecretID) -> String?
+    func proof(for tokenRequest: ProofRequest, showing token: SecretID, by key: SecretID) -> String?
 
     /// Opens new connections for stalled requests with nothing sent yet, because the network may have
     /// returned.
@@ -196,7 +196,8 @@ package struct LoginRequest: Equatable, Sendable {
     package var isUnattended: Bool
     /// The current login, or the latest one.
     package var present: CurrentLogin?
-    /// The requirements beyond the configuration.
+    /// The scopes and authentication requirements that a resource requests in addition to the
+    /// configuration, or `nil`.
     ///
     /// Only the account of ``present`` is accepted then.
     package var stepUp: StepUp?
@@ -361,7 +362,9 @@ package struct RevocationRequest: Equatable, Sendable {
     package var tokenEndpoint: String?
     /// The server data of the login, see ``RefreshRequest/server``.
     package var server: DiscoveredServer?
-    /// The settings of the login (``SessionPolicy/madeOf``), or `nil` if they are not known.
+    /// The settings under which the login was made, as ``LoginSettings/text``, or `nil` if unknown.
+    ///
+    /// They decide where its tokens may be revoked.
     package var settings: String?
 
     /// All secrets that the server is shown.

@@ -38,9 +38,9 @@ package struct FleetReadResult: Equatable, Sendable {
             case .deleteIntent: view.intent = nil
             case .putLock(let attempt): view.lock = attempt
             case .deleteLock: view.lock = nil
-            case .putLate(let late): if !view.lates.contains(late) { view.lates.append(late) }
-            case .deleteLate(let late): view.lates.removeAll { $0 == late }
-            case .deleteLates: view.lates = []
+            case .putLate(let late): if !view.lateResults.contains(late) { view.lateResults.append(late) }
+            case .deleteLate(let late): view.lateResults.removeAll { $0 == late }
+            case .deleteLates: view.lateResults = []
             }
         }
         values.merge(transaction.values) { $1 }

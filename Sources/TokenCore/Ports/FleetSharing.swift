@@ -33,7 +33,7 @@ package protocol FleetSharing: Sendable {
     ///   - transaction: the decided transaction.
     ///   - session: the session whose keys are written.
     ///   - binding: the client and server of the tokens.
-    ///   - sight: the read result that it was decided on.
+    ///   - readResult: the read result that it was decided on.
     ///   - contents: the tokens of the attempts that are written.
     ///   - lease: the lease that a lock ends with.
     /// - Returns: the transaction to send.
@@ -43,7 +43,7 @@ package protocol FleetSharing: Sendable {
         _ transaction: FleetTransaction,
         of session: SessionName,
         as binding: FleetBinding,
-        seen sight: FleetReadResult,
+        seen readResult: FleetReadResult,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
     ) throws(FleetStoreError) -> SealedFleetTransaction
@@ -54,18 +54,18 @@ package protocol FleetSharing: Sendable {
     ///   was carried out.
     func transact(_ transaction: SealedFleetTransaction) async throws(FleetStoreError) -> FleetOutcome
 
-    /// Opens the tokens of the record or the late response of `attempt` in `sight`, into sealed memory.
+    /// Opens the tokens of the record or the late response of `attempt` in `readResult`, into sealed memory.
     ///
-    /// - Returns: the tokens, or `nil` if `sight` has none of the attempt.
+    /// - Returns: the tokens, or `nil` if `readResult` has none of the attempt.
     /// - Throws: ``FleetStoreError/Kind/unreadable``, or ``FleetStoreError/Kind/foreign`` if they are of
     ///   another client or server than `binding` names.
     func open(
         _ attempt: AttemptID,
-        in sight: FleetReadResult,
+        in readResult: FleetReadResult,
         as binding: FleetBinding
     ) throws(FleetStoreError) -> SessionSnapshot?
 
-    /// Seals tokens of `attempt` for this host's own record (``FleetKeeping/others``).
+    /// Seals tokens of `attempt` for this host's own record (``FleetDiskState/others``).
     func keep(
         _ snapshot: SessionSnapshot,
         of attempt: AttemptID,
@@ -129,5 +129,5 @@ package enum FleetEvent: Equatable, Sendable {
     /// The watch was restarted after a silence, and nothing was missed.
     case resumed
     /// The watch was lost. It is retried automatically.
-    case trouble(FleetStoreError)
+    case storeError(FleetStoreError)
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The reason the fleet's store cannot be used now.
-package struct FleetStoreError: Error, Hashable, Sendable {
+package struct FleetStoreError: Error, Equatable, Sendable {
     /// The effect of the failed request, or the kind of unusable value.
     package enum Kind: Hashable, Sendable {
         /// Nothing was done.
@@ -21,15 +23,15 @@ package struct FleetStoreError: Error, Hashable, Sendable {
     package var kind: Kind
     /// A sentence without a full stop.
     package var sentence: String
-    /// The advice, or `nil` if it is to wait or the sentence contains it.
-    package var remedy: String?
+    /// The advice, or `nil` if it is to wait.
+    package var remedy: Remedy?
     /// Whether only the user can correct the setup of this host or of etcd, so that retries are useless.
     package var isMistake: Bool
 
     /// Creates an error.
     ///
     /// By default `isMistake` is true for ``Kind/denied`` and ``Kind/foreign``.
-    package init(_ kind: Kind, _ sentence: String, remedy: String? = nil, isMistake: Bool? = nil) {
+    package init(_ kind: Kind, _ sentence: String, remedy: Remedy? = nil, isMistake: Bool? = nil) {
         self.kind = kind
         self.sentence = sentence
         self.remedy = remedy
@@ -37,14 +39,16 @@ package struct FleetStoreError: Error, Hashable, Sendable {
     }
 
     /// The error while nothing is known, because the store is being opened or has not been used.
-    package static let unasked = FleetStoreError(.unavailable, "the fleet has not been asked yet")
+    package static let unasked = FleetStoreError(.unavailable, "etcd has not been read yet")
 
-    /// The sentence with the remedy, without a full stop.
-    package var advice: String { remedy.map { "\(sentence); \($0)" } ?? sentence }
+    /// The sentence with the remedy in parentheses, for places with one line.
+    package var advice: String { remedy.map { "\(sentence) \($0.parenthesized)" } ?? sentence }
 
-    /// Returns the remedy for unusable values of `session` in etcd.
-    package static func repair(_ session: SessionName) -> String {
-        "tokenctl fleet repair \(session) at a host with role = \"keeper\""
+    /// Returns the remedy for unusable values of `session` in etcd, at a host with `role`.
+    package static func repair(_ session: SessionName, at role: FleetRole = .keeper) -> Remedy {
+        role == .keeper
+            ? .run("tokenctl fleet repair \(session)")
+            : .retry("after tokenctl fleet repair \(session) at a host with role = \"keeper\"")
     }
 
     /// Creates the error for a fleet login of `session` that is of another client or server than this host's
@@ -54,9 +58,9 @@ package struct FleetStoreError: Error, Hashable, Sendable {
             .foreign,
             "the fleet's record of \(session) differs from this host's settings in "
                 + keys.joined(separator: ", "),
-            remedy:
-                "give the session the same settings on all hosts; where they have them, tokenctl fleet repair "
-                + "\(session)"
+            remedy: .set(
+                "the same values in [session.\(session)] on all hosts, then run tokenctl fleet repair \(session)"
+            )
         )
     }
 }

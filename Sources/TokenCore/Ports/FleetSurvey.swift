@@ -10,9 +10,9 @@ package struct FleetSurvey: Equatable, Sendable {
         /// so far.
         package var intent: FleetIntent?
         /// The number of late responses stored with the record.
-        package var lates = 0
+        package var lateResults = 0
         /// The reason a value of the session cannot be opened.
-        package var trouble: FleetStoreError?
+        package var storeError: FleetStoreError?
 
         package init() {}
     }
@@ -20,15 +20,16 @@ package struct FleetSurvey: Equatable, Sendable {
     /// The state of one etcd member.
     package struct Member: Equatable, Sendable {
         package var endpoint: String
-        /// The version, or `nil` if the member does not respond, as ``trouble`` says.
+        /// The version, or `nil` if the member does not respond, as ``storeError`` says.
         package var version: String?
         /// Whether the member has a leader, without which nothing can be read or written.
         package var hasLeader = false
-        /// Whether the member responds, but it and this host reject each other.
+        /// Whether the member responds but denies this host access, or one of them does not trust the
+        /// certificate of the other.
         package var isRefusing = false
         /// The size of its database in bytes.
         package var size: Int64 = 0
-        package var trouble: FleetStoreError?
+        package var storeError: FleetStoreError?
 
         package init(endpoint: String) {
             self.endpoint = endpoint
@@ -44,9 +45,9 @@ package struct FleetSurvey: Equatable, Sendable {
     /// The reason sessions or hosts could not be read.
     ///
     /// The members are reported nevertheless.
-    package var trouble: FleetStoreError?
+    package var storeError: FleetStoreError?
     /// The reason the watch does not work, although other requests do.
-    package var watchTrouble: FleetStoreError?
+    package var watchError: FleetStoreError?
 
     package init() {}
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The result of a login, for the page in the browser where it was made.
 package struct LoginEnding: Equatable, Sendable {
     /// The reason a login failed, and the advice.
     package struct Failure: Equatable, Sendable {
         package var message: String
-        package var remedy: String?
+        package var remedy: Remedy?
 
-        package init(message: String, remedy: String? = nil) {
+        package init(message: String, remedy: Remedy? = nil) {
             self.message = message
             self.remedy = remedy
         }

@@ -76,7 +76,8 @@ package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
     private static func redacted(_ line: ArraySlice<UInt8>, secret: [UInt8]) -> [UInt8] {
         let blanks: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
         let whole = secret.drop(while: blanks.contains).reversed().drop(while: blanks.contains).reversed()
-        var secrets = secret.split { !isTokenByte($0) }.map(Array.init).filter { $0.count >= minimumWordLength }
+        var secrets = secret.split { !isTokenByte($0) }.map(Array.init)
+            .filter { $0.count >= minimumWordLength }
         if whole.count >= minimumWordLength { secrets.insert(Array(whole), at: 0) }
         var output: [UInt8] = []
         var rest = line

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// A refresh in progress.
 struct Attempt: Equatable, Sendable {
     /// The progress of the attempt.
@@ -64,7 +66,7 @@ struct Attempt: Equatable, Sendable {
 /// A login that has ended.
 struct EndedLogin: Equatable, Sendable {
     /// The remaining use of an ended login.
-    enum Disposition: Equatable, Sendable {
+    enum RemainingUse: Equatable, Sendable {
         /// Nothing is left of the login.
         case none
         /// The refresh token is kept sealed and unused until `erasedAt`. If there is a `probeAt`, it is tried
@@ -95,7 +97,7 @@ struct EndedLogin: Equatable, Sendable {
     var reason: EndReason
     var message: String
     /// The advice, if it is not a login to this session.
-    var remedy: String?
+    var remedy: Remedy?
     /// The time of the end, or `nil` if unknown.
     var at: WallTime?
     /// Whether the user logged out at this host alone.
@@ -108,8 +110,8 @@ struct EndedLogin: Equatable, Sendable {
     /// That is a start of the agent, or a step of the wall clock since then.
     var datedAt: Instant?
     /// The next noninteractive login, after one that failed temporarily.
-    var silentRetry: SilentRetry?
-    var afterlife: Disposition
+    var silentRetry: SilentLoginRetry?
+    var afterlife: RemainingUse
 
     /// The details of the end that are stored in the record.
     var details: EndDetails? { at.map { EndDetails(message: message, at: $0) } }
@@ -147,7 +149,7 @@ struct EndedLogin: Equatable, Sendable {
 }
 
 /// A noninteractive login that is retried because a program or the server failed.
-struct SilentRetry: Equatable, Sendable {
+struct SilentLoginRetry: Equatable, Sendable {
     var at: Instant
     /// The number of failed noninteractive logins.
     var failures: Int

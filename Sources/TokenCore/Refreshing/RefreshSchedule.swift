@@ -68,7 +68,7 @@ package enum RefreshSchedule {
     /// An explicit minimum applies unchanged. The policy's default is capped at half of the lifetime, so that
     /// tokens with a short lifetime work at all.
     package static func requiredValidity(
-        of life: TokenValidity,
+        of life: ValidityPeriod,
         minimum: Duration?,
         policy: SessionPolicy
     ) -> Duration {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The configured timing and behavior of one session.
 package struct SessionPolicy: Equatable, Sendable {
     /// The time before expiry at which a token is refreshed, capped at a third of its lifetime.
@@ -42,12 +44,12 @@ package struct SessionPolicy: Equatable, Sendable {
     package var revokes: RevocationScope?
 
     /// Returns the advice to log in to `session` at another host, or `nil` if the login is made at this one.
-    package func loginElsewhere(to session: SessionName) -> String? {
-        isReader ? "tokenctl login \(session) at a host with role = \"keeper\"" : nil
+    package func loginElsewhere(to session: SessionName) -> Remedy? {
+        isReader ? .retry("after tokenctl login \(session) at a host with role = \"keeper\"") : nil
     }
 
     /// Returns the command that brings `session` back to a host that has left it.
-    static func rejoining(_ session: SessionName) -> String { "tokenctl fleet join \(session)" }
+    static func rejoining(_ session: SessionName) -> Remedy { .run("tokenctl fleet join \(session)") }
 
     package init(
         refreshBefore: Duration = .seconds(300),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// An action that a ``Session`` has decided on.
 ///
 /// Effects are executed in order.
@@ -43,17 +45,17 @@ package enum Reply: Equatable, Sendable {
 /// The reason a request gets no token.
 package enum ServingFailure: Error, Equatable, Sendable {
     /// Only a new login helps. If there is a `remedy`, the login is made elsewhere.
-    case loginRequired(EndReason, message: String, remedy: String? = nil)
+    case loginRequired(EndReason, message: String, remedy: Remedy? = nil)
     /// A retry after `retryAfter` may work.
     case temporarilyUnavailable(message: String, retryAfter: Duration?)
     /// The current token was rejected, and another one is not available before `retryAfter`.
     case tokenRefused(message: String, retryAfter: Duration)
     /// The user has to correct something, as `remedy` says. The login is kept.
-    case misconfigured(message: String, remedy: String)
+    case misconfigured(message: String, remedy: Remedy)
     /// The login is valid but cannot be renewed, so only another login brings another token.
     ///
     /// If there is a `remedy`, the login is made elsewhere.
-    case notRefreshable(message: String, remedy: String?)
+    case notRefreshable(message: String, remedy: Remedy?)
     /// The issuer's tokens have a total lifetime of `lifetime`, less than requested.
     case validityUnattainable(lifetime: Duration)
     /// The server issued no ID token with this session's access token.
@@ -61,7 +63,7 @@ package enum ServingFailure: Error, Equatable, Sendable {
     /// The session's ID token expires too soon, and a refresh brought no other one. Only a new login helps.
     ///
     /// If there is a `remedy`, the login is made elsewhere.
-    case idTokenNotRenewed(remedy: String?)
+    case idTokenNotRenewed(remedy: Remedy?)
 }
 
 /// The result of a login, for its requester.

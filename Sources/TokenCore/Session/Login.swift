@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// A live login: its tokens, the means to renew them, and everything known about it.
 struct Login: Equatable, Sendable {
     /// The use of the current refresh token so far.
@@ -12,11 +14,12 @@ struct Login: Equatable, Sendable {
         case unanswered
     }
 
-    /// A variant that the server rejected, and the time until which it is not requested again.
+    /// A rejection by the server of a token for one ``TokenVariant``, and the time until which that token is
+    /// not requested again.
     struct Refusal: Equatable, Sendable {
         var message: String
         /// The advice, if it is not to change the configuration.
-        var remedy: String?
+        var remedy: Remedy?
         var until: Instant
     }
 
@@ -38,7 +41,7 @@ struct Login: Equatable, Sendable {
     /// The end of the login that the user has been warned about.
     var noticedEnd: Instant?
     /// The tokens that servers have rejected.
-    var refused = RefusedTokens()
+    var refused = RejectedTokens()
     var coexistence = TokenCoexistence.unknown
     var rotation: RotationHabit
     var tokenEndpoint: String
@@ -324,7 +327,7 @@ extension Login {
         }
     }
 
-    /// Sets the stated end of each token (``TokenValidity/statedEnd``).
+    /// Sets the stated end of each token (``ValidityPeriod/statedEnd``).
     mutating func setStatedEnds(_ ends: [SecretID: WallTime], at moment: Moment) {
         for (variant, token) in tokens {
             tokens[variant]?.statedEnd = ends[token.secret].map(moment.instant(at:))

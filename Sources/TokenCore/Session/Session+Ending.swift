@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 extension Session {
     /// Ends the login and quarantines its refresh token.
     ///
@@ -21,7 +23,7 @@ extension Session {
         _ login: Login,
         probeAt: Instant?,
         keeping remains: RetainedSecrets? = nil,
-        remedy: String? = nil,
+        remedy: Remedy? = nil,
         at moment: Moment
     ) -> [Effect] {
         var ended = EndedLogin(
@@ -93,7 +95,7 @@ extension Session {
             ended.message = "\(cause); logging in again failed: \(failure.message)"
             ended.silentRetry =
                 failure.kind.consequences.prospect == .soon
-                ? SilentRetry(
+                ? SilentLoginRetry(
                     at: moment.now + RetrySchedule.helperPause(after: failures),
                     failures: failures,
                     cause: cause

@@ -58,7 +58,7 @@ extension Session {
             failure
             ?? RefreshFailure(
                 kind: .busy,
-                message: "the authorization server asked to be left alone for a while",
+                message: "rate limited by the authorization server",
                 retryAfter: nextTry - moment.now
             )
         var setback = attempt.setback ?? RetryState(reason: attempt.reason, latest: latest, nextTry: nextTry)
@@ -70,7 +70,7 @@ extension Session {
     }
 
     private static let replyLostMessage =
-        "the answer to a refresh was lost, and the server does not accept the old refresh token again"
+        "refresh response lost, and the old refresh token is no longer valid"
 
     /// Returns the known use of the refresh token after this failure.
     private func use(after kind: FailureClass, of attempt: Attempt) -> Login.RefreshTokenUse {
@@ -156,11 +156,11 @@ extension Session {
         state = .ready(login)
         storage.owe(at: moment.now)
         guard login.renewal != .impossible else {
-            let message = Session.noRefreshTokenMessage + ", and the server refused the access token"
+            let message = Session.noRefreshTokenMessage + ", and the server rejected the access token"
             return end(.noRefreshToken, message, login, probeAt: nil, keeping: .refreshToken, at: moment)
         }
         var told: [Effect] = [.notify(SessionEvent(failure, of: attempt.reason))]
-        if let failure = heldBack(.primary, at: moment.now) {
+        if let failure = replacementDelay(.primary, at: moment.now) {
             told += settleAll(failure, variant: attempt.variant, at: moment.now)
         }
         return told + advance(wanting: nextWanted(at: moment.now), at: moment)
@@ -193,7 +193,7 @@ extension Session {
         if isSuspended || setback.isClientRejected(at: moment.now), !isDerived(attempt.variant) {
             var failure = failure
             let why =
-                "either the client's secret or key is wrong or has expired, or the server is being changed"
+                "the client's secret or key is wrong or expired, or the server is being changed"
             failure.message = ServerText.cleaned("\(failure.message): \(why)")
             return suspend(failure, attempt, login, jitter: jitter, at: moment)
         }
@@ -245,8 +245,8 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        let pause = failure.kind.consequences.suspendedRetry
-        var suspension = Suspension(failure: failure, retryAt: moment.now + pause)
+        let delay = failure.kind.consequences.suspendedRetry
+        var suspension = Suspension(failure: failure, retryAt: moment.now + delay)
         if failure.kind.consequences.awaitsPerson {
             suspension.retryAt = nil
         } else if login.renewal == .withoutLogin, failure.kind != .clientRejected {
@@ -273,11 +273,11 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         var login = login
-        let pause = isDerived(variant) ? RetrySchedule.refusedRoleRetry : RetrySchedule.suspendedRetry
+        let delay = isDerived(variant) ? RetrySchedule.refusedRoleRetry : RetrySchedule.suspendedRetry
         let refusal = Login.Refusal(
             message: failure.message,
             remedy: isDerived(variant) ? failure.remedy : nil,
-            until: moment.now + pause
+            until: moment.now + delay
         )
         login.refuse(refusal, of: variant, at: moment.now)
         state = .ready(login)

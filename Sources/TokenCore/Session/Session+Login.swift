@@ -135,7 +135,7 @@ extension Attempt {
     }
 }
 
-extension EndedLogin.Disposition {
+extension EndedLogin.RemainingUse {
     fileprivate var secrets: Set<SecretID> {
         switch self {
         case .none: []

@@ -8,7 +8,7 @@ extension Session {
         let interrupted = interruptLogin()
         let held = heldSecrets
         let leaving = revocable
-        let message = "logged out by request"
+        let message = "logged out by the user"
         var ended = EndedLogin(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
         ended.isHereAlone = local && policy.isShared
         state = .loggedOut(ended)
@@ -150,7 +150,7 @@ extension Session {
     }
 }
 
-extension EndedLogin.Disposition {
+extension EndedLogin.RemainingUse {
     fileprivate var revocable: Login? {
         switch self {
         case .none: nil

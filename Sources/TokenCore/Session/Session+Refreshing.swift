@@ -59,8 +59,8 @@ extension Session {
             guard isRefreshing else { return attemptFailed(failure, jitter: jitter, at: moment) }
             return attemptPostponed(number, until: time, because: failure, at: moment)
         case .unasked(let failure): return keeperRequestFailed(failure.message, at: moment)
-        case .unreachable(let trouble):
-            return attemptFailed(RefreshFailure(trouble), jitter: jitter, at: moment)
+        case .unreachable(let storeError):
+            return attemptFailed(RefreshFailure(storeError), jitter: jitter, at: moment)
         // A server that keeps refresh tokens cannot take this one away, so it is sent without a reservation.
         case .failed where login.rotation == .keeps && !policy.isShared:
             return send(attempt, login, within: nil)
@@ -182,7 +182,7 @@ extension Session {
         }
         let failure = RefreshFailure(
             kind: .misbehaved,
-            message: "the authorization server gave out the refused token again"
+            message: "the authorization server issued the rejected token again"
         )
         history.failed(failure, for: attempt.reason, at: moment)
         return SessionEvent(failure, of: attempt.reason)
@@ -195,7 +195,9 @@ extension Session {
         switch state {
         case .ready(let login):
             // A token that was rejected immediately is replaced after its delay.
-            guard heldBack(step(toward: variant, at: moment.now), at: moment.now) == nil else { return [] }
+            guard replacementDelay(step(toward: variant, at: moment.now), at: moment.now) == nil else {
+                return []
+            }
             return start(variant, login, setback: nil, reason: reason, at: moment)
         case .retrying(let login, let setback)
         where setback.consequences.yieldsToRequests && canRetryEarly(at: moment.now):

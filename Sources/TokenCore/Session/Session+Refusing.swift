@@ -23,7 +23,7 @@ extension Session {
         changeLogins { $0.refuse(secret, fingerprint, at: moment.now) }
         storage.owe(at: moment.now)
         if let login, login.renewal == .impossible {
-            let message = Session.noRefreshTokenMessage + ", and a server refused the access token"
+            let message = Session.noRefreshTokenMessage + ", and a server rejected the access token"
             let ending = end(
                 .noRefreshToken,
                 message,
@@ -54,14 +54,14 @@ extension Session {
     }
 
     /// Returns the failure while a rejected token is not replaced yet, or `nil` if it may be.
-    func heldBack(_ variant: TokenVariant, at now: Instant) -> ServingFailure? {
+    func replacementDelay(_ variant: TokenVariant, at now: Instant) -> ServingFailure? {
         guard let token = login?.tokens[variant], token.isRefused, token.replaceableAt > now else {
             return nil
         }
         let message =
             token.standing == .refused(isRepeat: true)
-            ? "the authorization server gave out the refused token again"
-            : "a server refused the token that had just replaced a refused one"
+            ? "the authorization server issued the rejected token again"
+            : "a server rejected the token that had just replaced a rejected one"
         return .tokenRefused(message: message, retryAfter: max(.seconds(1), token.replaceableAt - now))
     }
 }

@@ -51,7 +51,7 @@ extension Session {
         case .loggedIn:
             guard let interruption else { return .ready(login) }
             let times = interruption.starts > 1 ? " \(interruption.starts) times" : ""
-            let message = "the agent stopped in the middle of a refresh\(times)"
+            let message = "the agent stopped during a refresh\(times)"
             return .retrying(
                 login,
                 RetryState(

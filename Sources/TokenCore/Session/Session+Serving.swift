@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 extension Session {
     /// Requests a token.
     ///
@@ -35,7 +37,8 @@ extension Session {
         var ends: [Instant] = []
         if let expiresAt = token.expiresAt {
             ends.append(
-                expiresAt - requiredLifetime(of: token.life, for: TokenRequirements(deadline: now)) + .nanoseconds(1)
+                expiresAt - requiredLifetime(of: token.life, for: TokenRequirements(deadline: now))
+                    + .nanoseconds(1)
             )
         }
         if case .ready(let login) = state, let due = dueTime(of: login) { ends.append(due) }
@@ -134,7 +137,7 @@ extension Session {
         if let failure = readerFailure(step(toward: variant, at: moment.now), login) {
             return [.reply(waiter, .failure(failure))]
         }
-        if rejected != nil, let failure = heldBack(variant, at: moment.now) {
+        if rejected != nil, let failure = replacementDelay(variant, at: moment.now) {
             return [.reply(waiter, .failure(failure))]
         }
         if let refusal = login.refusals[variant], refusal.until > moment.now {
@@ -188,9 +191,9 @@ extension Session {
             return misconfigured(by: suspension.failure)
         }
         let step = step(toward: need.variant, at: now)
-        if login.renewal == .impossible, !isDerived(step) { return lacking(need, login) }
+        if login.renewal == .impossible, !isDerived(step) { return failureWithoutRefresh(need, login) }
         if let failure = readerFailure(step, login) { return failure }
-        if let failure = heldBack(step, at: now),
+        if let failure = replacementDelay(step, at: now),
             let token = login.tokens[step], token.replaceableAt >= need.deadline
         {
             return failure
@@ -220,7 +223,7 @@ extension Session {
             if token.lacksNewIDToken {
                 let wasEnough = life.lasts(requiredLifetime(of: life, for: need), from: token.obtainedAt)
                 let isGood = meets(TokenRequirements(variant: need.variant, deadline: now), at: now)
-                return wasEnough || !isGood ? nil : notRenewed(life, for: need)
+                return wasEnough || !isGood ? nil : idTokenNotRenewedFailure(life, for: need)
             }
         }
         let least = need.minimumValidity ?? (need.wantsIDToken ? .nanoseconds(1) : .zero)
@@ -239,7 +242,7 @@ extension Session {
             guard token.idToken != nil else { return .noIDToken }
             if token.lacksNewIDToken {
                 let isLeft = need.minimumValidity == nil && life.lasts(.seconds(1), from: now)
-                return isLeft ? nil : notRenewed(life, for: need)
+                return isLeft ? nil : idTokenNotRenewedFailure(life, for: need)
             }
         }
         let isEnded = need.wantsIDToken && !life.lasts(.nanoseconds(1), from: now)
@@ -248,7 +251,10 @@ extension Session {
     }
 
     /// Returns the failure for requests that need a longer valid ID token than the last refresh provided.
-    private func notRenewed(_ life: TokenValidity, for need: TokenRequirements) -> ServingFailure {
+    private func idTokenNotRenewedFailure(
+        _ life: ValidityPeriod,
+        for need: TokenRequirements
+    ) -> ServingFailure {
         // An ID token that had expired when it arrived says nothing about the lifetime of others.
         if let minimum = need.minimumValidity, let lifetime = life.lifetime, lifetime > .zero,
             minimum > lifetime
@@ -267,7 +273,7 @@ extension Session {
     }
 
     /// Returns the reason a login that cannot be refreshed does not meet `need`.
-    private func lacking(_ need: TokenRequirements, _ login: Login) -> ServingFailure {
+    private func failureWithoutRefresh(_ need: TokenRequirements, _ login: Login) -> ServingFailure {
         let isMissed = need.wantsIDToken && usableToken(need.variant).map { $0.idToken == nil } ?? false
         return isMissed ? .noIDToken : loginRequired
     }
@@ -293,7 +299,7 @@ extension Session {
     /// Returns the remaining validity that meets `need`.
     ///
     /// It is positive even if no minimum is requested.
-    private func requiredLifetime(of life: TokenValidity, for need: TokenRequirements) -> Duration {
+    private func requiredLifetime(of life: ValidityPeriod, for need: TokenRequirements) -> Duration {
         let least = RefreshSchedule.requiredValidity(
             of: life,
             minimum: need.minimumValidity,
@@ -311,7 +317,7 @@ extension Session {
         case .doubtful: login == nil
         case .onTrial: login == nil || need.reportsRefusals
         // A token that this host cannot refresh is served while its own claims allow it
-        // (``TokenValidity/statedEnd``).
+        // (``ValidityPeriod/statedEnd``).
         case .possiblyExpired:
             login.map { $0.renewal == .byKeepers || !isRenewed(need.variant, $0) } ?? true
         case .refused: false
@@ -374,7 +380,9 @@ extension Session {
             if let newerThan = waiter.newerThan, token.obtainedAt < newerThan, !isAdopted { return nil }
             if let adequate = session.adequateToken(for: waiter.need, at: now) { return .token(adequate) }
             guard waiter.need.variant == fresh else { return nil }
-            if token.isRefused { return session.heldBack(waiter.need.variant, at: now).map(Reply.failure) }
+            if token.isRefused {
+                return session.replacementDelay(waiter.need.variant, at: now).map(Reply.failure)
+            }
             return session.validityFailure(of: token, for: waiter.need, at: now).map(Reply.failure)
                 ?? .token(token)
         }
@@ -407,21 +415,21 @@ extension Session {
     }
 
     /// Returns the advice for an ended login, if it is not to log in to this session at this host.
-    func substitute(for ended: EndedLogin) -> String? {
+    func substitute(for ended: EndedLogin) -> Remedy? {
         if policy.isShared, ended.isHereAlone { return SessionPolicy.rejoining(name) }
         return ended.remedy ?? loginElsewhere
     }
 
     private var notRefreshable: ServingFailure {
         .notRefreshable(
-            message: "\(Session.noRefreshTokenMessage), so this session cannot be refreshed",
+            message: "cannot refresh: \(Session.noRefreshTokenMessage)",
             remedy: loginElsewhere
         )
     }
 
-    private var loginElsewhere: String? { policy.loginElsewhere(to: name) }
+    private var loginElsewhere: Remedy? { policy.loginElsewhere(to: name) }
 
-    static let noRefreshTokenMessage = "the issuer gave no refresh token"
+    static let noRefreshTokenMessage = "the issuer returned no refresh token"
 
     private var nextTry: Instant? {
         guard case .retrying(_, let setback) = state else { return nil }
@@ -430,15 +438,15 @@ extension Session {
 
     private var silenceMessage: String {
         policy.isReader
-            ? "no keeper of the fleet has refreshed it yet: tokenctl fleet status tells which hosts are there"
-            : "no answer has come yet"
+            ? "waiting for a keeper of the fleet to refresh (see: tokenctl fleet status)"
+            : "no response yet"
     }
 
     private var waitingMessage: String {
         switch state {
         case .retrying(_, let setback): setback.latest.message
         case .refreshing(_, let attempt): attempt.setback?.latest.message ?? silenceMessage
-        case .loggedOut, .probing, .reauthenticating, .ready, .suspended: "the login has not finished yet"
+        case .loggedOut, .probing, .reauthenticating, .ready, .suspended: "the login is not finished yet"
         }
     }
 }

@@ -77,12 +77,16 @@ extension Session {
 
     /// Keeps the session logged out, because the login has expired at this host, even if other hosts
     /// continue.
-    private mutating func pass(over adopted: Login, _ ending: Ending, at moment: Moment) -> [Effect] {
+    private mutating func pass(
+        over adopted: Login,
+        _ ending: UnansweredLoginEnd,
+        at moment: Moment
+    ) -> [Effect] {
         guard case .loggedOut = state else { return erase(adopted.secrets.subtracting(heldSecrets)) }
         let held = heldSecrets.union(adopted.secrets)
         // The user may still log out, here and everywhere.
         let erasedAt = moment.now + RetrySchedule.quarantine
-        let afterlife = EndedLogin.Disposition.quarantined(adopted, erasedAt: erasedAt, probeAt: nil)
+        let afterlife = EndedLogin.RemainingUse.quarantined(adopted, erasedAt: erasedAt, probeAt: nil)
         var ended = EndedLogin(
             reason: ending.reason,
             message: ending.message,
@@ -206,8 +210,8 @@ extension Session {
     func readerFailure(_ step: TokenVariant, _ login: Login) -> ServingFailure? {
         guard login.renewal == .byKeepers, !isRenewed(step, login) else { return nil }
         return .misconfigured(
-            message: "this host is a reader, and the keepers of the fleet have no good token like this",
-            remedy: "ask for it at a host with role = \"keeper\""
+            message: "this host is a reader, and the keepers of the fleet have no such valid token",
+            remedy: .retry("at a host with role = \"keeper\"")
         )
     }
 
@@ -217,7 +221,7 @@ extension Session {
         return readerFailure(step(toward: need.variant, at: now), login) != nil
     }
 
-    private static let refusedMessage = "the authorization server does not accept the login any more"
+    private static let refusedMessage = "the authorization server no longer accepts the login"
 }
 
 extension Login {

@@ -119,7 +119,7 @@ extension Session {
     }
 
     /// Returns the end of this login without a server's response, with its reason.
-    func endTime(of login: Login) -> Ending? {
+    func endTime(of login: Login) -> UnansweredLoginEnd? {
         endings(of: login).filter(\.isCertain).map { ending in
             var ending = ending
             ending.at = confirmedTime(of: ending.at, of: login)
@@ -130,16 +130,18 @@ extension Session {
     /// Returns the end of the login as far as known, for display.
     func shownEnd(of login: Login) -> Instant? { endings(of: login).map(\.at).min() }
 
-    private func endings(of login: Login) -> [Ending] {
-        var endings: [Ending] = []
+    private func endings(of login: Login) -> [UnansweredLoginEnd] {
+        var endings: [UnansweredLoginEnd] = []
         if let age = policy.maximumSessionAge, !policy.startsByItself {
             let message = "the session has reached its maximum age"
-            endings.append(Ending(at: login.loggedInAt + age, reason: .sessionTooOld, message: message))
+            endings.append(
+                UnansweredLoginEnd(at: login.loggedInAt + age, reason: .sessionTooOld, message: message)
+            )
         }
         switch login.renewal {
         case .refreshToken:
             if let end = login.end {
-                var ending = Ending(
+                var ending = UnansweredLoginEnd(
                     at: end.at,
                     reason: .refreshTokenExpired,
                     message: "the refresh token has expired"
@@ -152,7 +154,11 @@ extension Session {
         case .impossible:
             if let expiresAt = login.tokenExpiresAt {
                 endings.append(
-                    Ending(at: expiresAt, reason: .noRefreshToken, message: Session.noRefreshTokenMessage)
+                    UnansweredLoginEnd(
+                        at: expiresAt,
+                        reason: .noRefreshToken,
+                        message: Session.noRefreshTokenMessage
+                    )
                 )
             }
         case .withoutLogin, .byKeepers: break
@@ -161,7 +167,7 @@ extension Session {
     }
 
     /// Returns the end to warn the user about next, and the time, or `nil` once warned.
-    private func notice(of login: Login) -> (ending: Ending, at: Instant)? {
+    private func notice(of login: Login) -> (ending: UnansweredLoginEnd, at: Instant)? {
         approach(of: login).flatMap { login.hasNoticed($0.ending.at) ? nil : $0 }
     }
 
@@ -169,7 +175,7 @@ extension Session {
     func noticeTime(of login: Login) -> Instant? { approach(of: login)?.at }
 
     /// Returns the first end that no refresh extends, and the time from which it is near.
-    private func approach(of login: Login) -> (ending: Ending, at: Instant)? {
+    private func approach(of login: Login) -> (ending: UnansweredLoginEnd, at: Instant)? {
         guard let ending = endings(of: login).filter({ !$0.moves }).min(by: { $0.at < $1.at }) else {
             return nil
         }
@@ -317,7 +323,7 @@ struct ClockStepsSinceStart: Equatable, Sendable {
 }
 
 /// The end of a login without a server's response.
-struct Ending {
+struct UnansweredLoginEnd {
     var at: Instant
     var reason: EndReason
     var message: String
@@ -332,16 +338,17 @@ struct Ending {
 extension Login {
     /// The maximum difference of ends that count as the same, 60 seconds, because of inexact clocks and whole
     /// seconds.
-    private static let blur = Duration.seconds(60)
+    private static let endTolerance = Duration.seconds(60)
 
     fileprivate func hasNoticed(_ end: Instant) -> Bool {
         guard let noticedEnd else { return false }
-        return (noticedEnd - end).saturatedNanoseconds.magnitude <= Login.blur.saturatedNanoseconds.magnitude
+        return (noticedEnd - end).saturatedNanoseconds.magnitude
+            <= Login.endTolerance.saturatedNanoseconds.magnitude
     }
 }
 
-extension EndedLogin.Disposition {
-    /// The time of the next request to the server.
+extension EndedLogin.RemainingUse {
+    /// The time of the next probe or revocation of an ended login, or `nil` if there is none.
     fileprivate var nextTry: Instant? {
         switch self {
         case .none: nil

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// Sessions whose tokens are obtained without a login (``SessionPolicy/startsByItself``).
 ///
 /// They cannot lose a login. Where another session would need the user, they rest without a token until the
@@ -107,8 +109,8 @@ extension Session {
     package mutating func sourceReturned(at moment: Moment) -> [Effect] {
         guard policy.startsByItself, !isAdopting else { return [] }
         guard let login else { return sourceRecovered(at: moment) }
-        let effects = giveBack(login)
-        rest(.sourceEnded, "the session that its tokens come from was logged in to again")
+        let effects = revokeAndForget(login)
+        rest(.sourceEnded, "new login to the session that its tokens come from")
         return effects
             + startAnew(wanting: nextWanted(at: moment.now) ?? .primary, reason: .person, at: moment)
     }
@@ -143,7 +145,7 @@ extension Session {
                 at: moment
             )
         }
-        let returned = giveBack(login)
+        let returned = revokeAndForget(login)
         rest(.sourceEnded, message, remedy: failure.remedy)
         let event = SessionEvent(.loginRequired, reason: EndReason.sourceEnded.rawValue, message: message)
         return settleAll(loginRequired, at: moment.now) + returned + [.notify(event)]
@@ -152,7 +154,7 @@ extension Session {
     /// Leaves the session without login and tokens.
     ///
     /// Waiting requests go on waiting.
-    private mutating func rest(_ reason: EndReason, _ message: String, remedy: String? = nil) {
+    private mutating func rest(_ reason: EndReason, _ message: String, remedy: Remedy? = nil) {
         state = .loggedOut(EndedLogin(reason: reason, message: message, remedy: remedy, afterlife: .none))
         storage = StorageHealth()
     }
@@ -160,7 +162,7 @@ extension Session {
     /// Removes the session's record and revokes all of its tokens.
     ///
     /// Nothing waits for the revocation.
-    private func giveBack(_ login: Login) -> [Effect] {
+    private func revokeAndForget(_ login: Login) -> [Effect] {
         let given = revocable ?? login
         let tokens = given.tokens.values.map(\.secret).sorted { $0.rawValue < $1.rawValue }
         let endpoint = given.tokenEndpoint.isEmpty ? nil : given.tokenEndpoint

@@ -23,9 +23,9 @@ package struct Session: Sendable {
         /// Next: `probing` when a rejection is checked, `ready` when a login is committed; `refreshing` for a
         /// session that starts by itself.
         case loggedOut(EndedLogin)
-        /// The session is logged out for requesters, while one request checks whether the server confirms it.
+        /// The session counts as logged out while its refresh token is tried once more.
         ///
-        /// Next: `ready` if the request works, else `loggedOut`.
+        /// Next: `ready` if the server accepts the token, else `loggedOut`.
         case probing(EndedLogin, Login, Attempt)
         /// The login has ended, and requests wait for a noninteractive login.
         ///
@@ -85,7 +85,7 @@ package struct Session: Sendable {
         self.name = name
         self.policy = policy
         state = .loggedOut(
-            EndedLogin(reason: .neverLoggedIn, message: "nobody has logged in yet", afterlife: .none)
+            EndedLogin(reason: .neverLoggedIn, message: "not logged in", afterlife: .none)
         )
     }
 

@@ -27,7 +27,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var end: LoginEnd?
     /// The end of the login that the user has been warned about.
     package var noticedEnd: Instant?
-    package var refused: RefusedTokens
+    package var refused: RejectedTokens
     package var coexistence: TokenCoexistence
     package var rotation: RotationHabit
     /// The only endpoint that the refresh token may be sent to (``LoginGrant/tokenEndpoint``).
@@ -50,7 +50,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// Only the wall clock tells its age then. Not stored.
     package var isDatedByWallClock = false
     /// The fleet data that this host stores with the record, or `nil` if the session is not shared.
-    package var fleet: FleetKeeping?
+    package var fleet: FleetDiskState?
 
     package init(
         standing: Standing,
@@ -64,7 +64,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         refreshExpiresAt: WallTime? = nil,
         end: LoginEnd? = nil,
         noticedEnd: Instant? = nil,
-        refused: RefusedTokens = RefusedTokens(),
+        refused: RejectedTokens = RejectedTokens(),
         coexistence: TokenCoexistence = .unknown,
         rotation: RotationHabit = .unknown(unchanged: 0),
         tokenEndpoint: String,
@@ -75,7 +75,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         server: DiscoveredServer? = nil,
         madeOf: String? = nil,
         interruptions: Int = 0,
-        fleet: FleetKeeping? = nil
+        fleet: FleetDiskState? = nil
     ) {
         self.standing = standing
         self.ending = ending
@@ -139,7 +139,9 @@ package enum RotationHabit: Equatable, Sendable {
     /// The refresh token was unchanged or absent three times in a row.
     case keeps
 
-    /// Returns the habit after one more response.
+    /// Returns the habit as learned from one more token response.
+    ///
+    /// `changed` says whether the response contained a different refresh token.
     package func observing(changed: Bool) -> RotationHabit {
         guard !changed else { return .rotates }
         switch self {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The state of a session as shown to users and programs.
 ///
 /// ``Session/status`` creates it from the session's state, history and tokens. It contains no secrets and no
@@ -20,7 +22,7 @@ package struct SessionStatus: Equatable, Sendable {
     /// The reason the session is logged out.
     package var reason: EndReason?
     /// The actor that ended the login.
-    package var endedBy: LoginEnder?
+    package var endedBy: LoginEndedBy?
     package var endedAt: WallTime?
     /// The current failure or explanation, for the user.
     package var message: String?
@@ -43,8 +45,8 @@ package struct SessionStatus: Equatable, Sendable {
     package var storage: CommitOutcome
     package var waiters: Int
     package var history: RefreshHistory
-    /// The command that helps, if there is one.
-    package var remedy: String?
+    /// The step that helps, if there is one.
+    package var remedy: Remedy?
     /// Whether there is an ID token for the login's own token.
     package var hasIDToken: Bool
     /// Whether the login can be renewed with a refresh token.
@@ -95,7 +97,7 @@ extension Session {
         if let ended { return ended.message }
         let why = unavailabilityReason ?? hindrance?.message ?? history.lastFailure?.message
         guard let login, login.isWithoutTokens else { return why }
-        let nothing = "nothing has been obtained yet"
+        let nothing = "no token obtained yet"
         return why.map { "\(nothing): \($0)" } ?? nothing
     }
 
@@ -133,11 +135,11 @@ extension Session {
         }
     }
 
-    private var remedy: String? {
+    private var remedy: Remedy? {
         switch state {
         case .loggedOut where policy.startsByItself: ended?.remedy
         case .loggedOut(let ended), .probing(let ended, _, _):
-            substitute(for: ended) ?? "tokenctl login \(name)"
+            substitute(for: ended) ?? .run("tokenctl login \(name)")
         case .suspended(_, let suspension): suspension.failure.correction(of: name)
         case .retrying(_, let setback): setback.latest.remedy
         case .ready, .refreshing, .reauthenticating: nil

@@ -90,15 +90,15 @@ package struct AccessToken: Equatable, Sendable {
         self.refusedBefore = refusedBefore
     }
 
-    package var life: TokenValidity {
-        TokenValidity(obtainedAt: obtainedAt, expiresAt: expiresAt, statedEnd: statedEnd)
+    package var life: ValidityPeriod {
+        ValidityPeriod(obtainedAt: obtainedAt, expiresAt: expiresAt, statedEnd: statedEnd)
     }
 
     /// The time from issue to expiry, or `nil` if no expiry is known.
     package var lifetime: Duration? { life.lifetime }
 
     /// Returns the validity of the served token: that of the ID token if `isID`, unless it names no expiry.
-    package func life(isID: Bool) -> TokenValidity {
+    package func life(isID: Bool) -> ValidityPeriod {
         guard isID, let idToken, idToken.life.expiresAt != nil else { return life }
         return idToken.life
     }
@@ -122,8 +122,8 @@ package struct AccessToken: Equatable, Sendable {
     package var replaceableAt: Instant {
         guard refusedBefore > 0 else { return obtainedAt }
         let isRepeat = standing == .refused(isRepeat: true)
-        let pause = RetrySchedule.replacementPause(refusedBefore: refusedBefore, isRepeat: isRepeat)
-        return obtainedAt + min(pause, lifetime.map { max(.seconds(1), $0 / 3) } ?? pause)
+        let delay = RetrySchedule.replacementPause(refusedBefore: refusedBefore, isRepeat: isRepeat)
+        return obtainedAt + min(delay, lifetime.map { max(.seconds(1), $0 / 3) } ?? delay)
     }
 
     /// Records that a server rejected the token at `now`.

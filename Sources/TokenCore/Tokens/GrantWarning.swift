@@ -62,7 +62,7 @@ package struct GrantWarning: Equatable, Sendable {
         guard !missing.isEmpty else { return nil }
         return GrantWarning(
             .scopeNotGranted,
-            "the server did not grant \(missing.joined(separator: ", ")), which the configuration asks for"
+            "the server did not grant the configured scopes \(missing.joined(separator: ", "))"
         )
     }
 }

@@ -37,7 +37,7 @@ package struct GrantedTokens: Equatable, Sendable {
     /// Warnings for the user about the response.
     package var remarks: [GrantWarning]
     /// The origin of the tokens if no login stated it (``Renewal/withoutLogin``).
-    package var origin: TokenOrigin?
+    package var origin: IssuanceContext?
 
     /// Whether the tokens come from a damaged response.
     ///
@@ -58,7 +58,7 @@ package struct GrantedTokens: Equatable, Sendable {
         keptMembers: [String: String] = [:],
         fingerprint: TokenFingerprint? = nil,
         remarks: [GrantWarning] = [],
-        origin: TokenOrigin? = nil
+        origin: IssuanceContext? = nil
     ) {
         self.accessToken = accessToken
         self.idToken = idToken
@@ -78,7 +78,7 @@ package struct GrantedTokens: Equatable, Sendable {
 }
 
 /// The data of a login apart from its tokens (``LoginGrant``), for tokens obtained without a login.
-package struct TokenOrigin: Equatable, Sendable {
+package struct IssuanceContext: Equatable, Sendable {
     /// The endpoint that issued the tokens, and that revokes them.
     package var tokenEndpoint: String
     /// The key that the tokens are bound to (RFC 9449).

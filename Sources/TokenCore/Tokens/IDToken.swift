@@ -4,16 +4,16 @@
 package struct IDToken: Equatable, Sendable {
     package var secret: SecretID
     /// The ID token's own validity, which is not that of the access token.
-    package var life: TokenValidity
+    package var life: ValidityPeriod
 
-    package init(secret: SecretID, life: TokenValidity) {
+    package init(secret: SecretID, life: ValidityPeriod) {
         self.secret = secret
         self.life = life
     }
 }
 
 /// The time from which a token is valid, and its expiry.
-package struct TokenValidity: Equatable, Sendable {
+package struct ValidityPeriod: Equatable, Sendable {
     /// The time just before the request was sent, so that the token never looks younger than it is.
     package var obtainedAt: Instant
     /// The expiry, or `nil` if none is known.

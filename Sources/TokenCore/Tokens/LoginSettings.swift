@@ -34,8 +34,8 @@ package struct LoginSettings: Equatable, Sendable {
         guard !made.allow(present, from: request.tokenEndpoint ?? "") else { return nil }
         return RefreshFailure(
             kind: .misconfigured,
-            message: "the address at which tokens are ended has come into the configuration since the login, "
-                + "and is another server's"
+            message:
+                "the configured revocation endpoint is newer than the login and belongs to another server"
         )
     }
 

@@ -17,24 +17,24 @@ package struct TokenFingerprint: Hashable, Sendable {
 /// The tokens of one login that servers have rejected.
 ///
 /// None is served again, even if the server reissues it.
-package struct RefusedTokens: Equatable, Sendable {
+package struct RejectedTokens: Equatable, Sendable {
     /// The number of newest tokens kept.
     ///
     /// A server has no reason to reissue an older one.
     package static let limit = 32
 
-    /// The fingerprints, oldest first.
+    /// The fingerprints of the rejected tokens, oldest first.
     package private(set) var fingerprints: [TokenFingerprint] = []
 
     package init(_ fingerprints: [TokenFingerprint] = []) {
-        self.fingerprints = Array(fingerprints.suffix(RefusedTokens.limit))
+        self.fingerprints = Array(fingerprints.suffix(RejectedTokens.limit))
     }
 
     package func contains(_ fingerprint: TokenFingerprint) -> Bool { fingerprints.contains(fingerprint) }
 
     package mutating func add(_ fingerprint: TokenFingerprint) {
         guard !contains(fingerprint) else { return }
-        if fingerprints.count == RefusedTokens.limit { fingerprints.removeFirst() }
+        if fingerprints.count == RejectedTokens.limit { fingerprints.removeFirst() }
         fingerprints.append(fingerprint)
     }
 }

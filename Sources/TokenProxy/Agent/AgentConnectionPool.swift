@@ -177,7 +177,7 @@ extension AgentError {
     fileprivate static let silentAgent = AgentError(
         .temporarilyUnavailable,
         "the agent does not respond (is it stopped?)",
-        remedy: "tokenctl doctor",
+        remedy: .run("tokenctl doctor"),
         retryAfter: .seconds(5)
     )
 }
@@ -248,7 +248,7 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
             body = []
         case .body(let bytes):
             guard body.count + bytes.count <= AgentConversation.maximumBodyLength else {
-                throw .malformed("too long")
+                throw .malformed("body too long")
             }
             body += bytes
         case .end:

@@ -32,7 +32,7 @@ final class CredentialProvider: @unchecked Sendable {
 
     private static let maximumReuse = TimeAmount.seconds(1)
 
-    private let demand: TokenRequest
+    private let tokenRequest: TokenRequest
     private let claim: String?
     private let agent: AgentConnectionPool
     private let watch: EventWatch
@@ -46,7 +46,7 @@ final class CredentialProvider: @unchecked Sendable {
     var nonce: String?
 
     init(_ table: ListenerTable, agent: AgentConnectionPool, watch: EventWatch) {
-        demand = table.demand
+        tokenRequest = table.tokenRequest
         claim = table.claim
         self.agent = agent
         self.watch = watch
@@ -93,9 +93,9 @@ final class CredentialProvider: @unchecked Sendable {
     }
 
     private func ask(_ proof: TokenRequest.Proof?, _ received: @escaping Received) {
-        var demand = demand
-        demand.proof = proof
-        var request = demand.request(plainText: false)
+        var tokenRequest = tokenRequest
+        tokenRequest.proof = proof
+        var request = tokenRequest.request(plainText: false)
         request.listener = claim
         agent.ask(request) { result in
             received(
@@ -136,10 +136,16 @@ final class CredentialProvider: @unchecked Sendable {
             $0.challenge = ReportMembers.fitting(refusal.challenge)
             $0.body = ReportMembers.readable(refusal.body)
             $0.host = refusal.host
-            if !demand.scopes.isEmpty { $0.scope = demand.scopes.joined(separator: " ") }
-            $0.audience = demand.audience
+            if !tokenRequest.scopes.isEmpty { $0.scope = tokenRequest.scopes.joined(separator: " ") }
+            $0.audience = tokenRequest.audience
         }
-        var request = AgentRequest(.post, "sessions", demand.session, "report", body: body.json.serialized)
+        var request = AgentRequest(
+            .post,
+            "sessions",
+            tokenRequest.session,
+            "report",
+            body: body.json.serialized
+        )
         request.listener = claim
         agent.ask(request) { result in
             switch result {

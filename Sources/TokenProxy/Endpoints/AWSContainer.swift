@@ -21,7 +21,7 @@ struct AWSContainer {
             )
         }
         guard call.path.bytewise == "/credentials" else {
-            return answered(AWSContainer.refusal(404, "NotFound", "nothing is here"))
+            return answered(AWSContainer.refusal(404, "NotFound", "not found"))
         }
         // SDKs give up after two seconds and try again.
         let request = AgentRequest(.get, "sessions", service.session, "aws", query: [("timeout", "1")])
@@ -36,7 +36,7 @@ struct AWSContainer {
         case .success(let response):
             guard let role = (try? JSONValue(parsing: response.body))?.object,
                 let key = role["AccessKeyId"], let secret = role["SecretAccessKey"]
-            else { return refusal(500, "internal", "the agent's answer holds no credentials") }
+            else { return refusal(500, "internal", "the agent's response contains no credentials") }
             var object: JSONObject = ["AccessKeyId": key, "SecretAccessKey": secret]
             object["Token"] = role["SessionToken"]
             object["Expiration"] = role["Expiration"]

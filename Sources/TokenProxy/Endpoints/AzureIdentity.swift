@@ -19,23 +19,25 @@ struct AzureIdentity {
     func answer(_ call: EndpointRequest, _ answered: @escaping (LocalResponse) -> Void) {
         let isMetadata = call.path.bytewise == "/metadata/identity/oauth2/token"
         guard isMetadata || call.path.bytewise == "/msi/token" else {
-            return answered(AzureIdentity.refusal(404, "not_found", "nothing is here"))
+            return answered(AzureIdentity.refusal(404, "not_found", "not found"))
         }
         guard isMetadata ? isAllowedMetadata(call) : call.showsSecret(in: "x-identity-header") else {
-            let message = isMetadata ? "Metadata: true is missing" : "X-IDENTITY-HEADER is wrong or missing"
+            let message =
+                isMetadata
+                ? "header Metadata: true is missing" : "header X-IDENTITY-HEADER is wrong or missing"
             return answered(AzureIdentity.refusal(isMetadata ? 400 : 401, "invalid_request", message))
         }
         let version = isMetadata ? AzureIdentity.metadataVersion : AzureIdentity.appServiceVersion
         guard call.parameter("api-version")?.bytewise == version.bytewise else {
-            return answered(AzureIdentity.refusal(400, "invalid_request", "api-version is \(version)"))
+            return answered(AzureIdentity.refusal(400, "invalid_request", "api-version must be \(version)"))
         }
         guard let resource = call.parameter("resource"), resource.utf8.isVisibleWord,
-            let wish = call.rules.wish(resource: resource)
+            let tokenRequest = call.rules.tokenRequest(resource: resource)
         else {
-            let message = "the resource is not one that this endpoint gives out tokens for"
+            let message = "this endpoint does not serve tokens for this resource"
             return answered(AzureIdentity.refusal(400, "invalid_resource", message))
         }
-        service.token(wish) { answered(AzureIdentity.answer($0, resource)) }
+        service.token(tokenRequest) { answered(AzureIdentity.answer($0, resource)) }
     }
 
     private func isAllowedMetadata(_ call: EndpointRequest) -> Bool {

@@ -20,36 +20,36 @@ struct EndpointService {
     func answer(_ request: ProxiedRequest, _ answered: @escaping (LocalResponse) -> Void) {
         // Real endpoints reject such requests too: a proxy may forward requests of anybody.
         guard !request.has(.forwardedPart), !request.has(.forwarded) else {
-            return answered(LocalResponse(HTTPMessageError(403, "requests of proxies are not answered")))
+            return answered(LocalResponse(HTTPMessageError(403, "requests from proxies are not allowed")))
         }
         guard request.method.spells("GET") || request.isHead else {
-            return answered(LocalResponse(HTTPMessageError(405, "only GET is answered here")))
+            return answered(LocalResponse(HTTPMessageError(405, "only GET is supported")))
         }
         guard let query = FormEncoding.decoded((request.query ?? []).text) else {
-            return answered(LocalResponse(.malformed("the query cannot be read")))
+            return answered(LocalResponse(.malformed("cannot parse the query")))
         }
         let call = EndpointRequest(request: request, path: request.path.text, query: query, rules: rules)
         switch kind {
         case .awsContainer: AWSContainer(self).answer(call, answered)
         case .azureIdentity: AzureIdentity(self).answer(call, answered)
         case .gceMetadata: GCEMetadata(self).answer(call, answered)
-        case .proxy: answered(LocalResponse(HTTPMessageError(404, "nothing is here")))
+        case .proxy: answered(LocalResponse(HTTPMessageError(404, "not found")))
         }
     }
 
-    /// Gets an access token or ID token of the session, for the scopes and audience in `wish`.
+    /// Gets an access token or ID token of the session, for the scopes and audience in `requested`.
     func token(
-        _ wish: EndpointTokenRequest,
+        _ requested: EndpointTokenRequest,
         isID: Bool = false,
         _ answered: @escaping (Result<AgentToken, AgentError>) -> Void
     ) {
-        var demand = services.table.demand
-        if !wish.scopes.isEmpty { demand.scopes = wish.scopes }
-        if let audience = wish.audience { demand.audience = audience }
-        demand.wantsIDToken = isID
+        var tokenRequest = services.table.tokenRequest
+        if !requested.scopes.isEmpty { tokenRequest.scopes = requested.scopes }
+        if let audience = requested.audience { tokenRequest.audience = audience }
+        tokenRequest.wantsIDToken = isID
         // A client of an endpoint has no way to report a rejected token.
-        demand.reportsRefusals = false
-        ask(demand.request(plainText: false)) { result in
+        tokenRequest.reportsRefusals = false
+        ask(tokenRequest.request(plainText: false)) { result in
             answered(
                 result.flatMap { response in
                     do throws(AgentError) {
@@ -69,7 +69,7 @@ struct EndpointService {
         services.agent.ask(request, answered)
     }
 
-    var session: String { services.table.demand.session }
+    var session: String { services.table.tokenRequest.session }
 
     /// Requests the credentials once in advance, so that the agent has them when a program asks.
     func prepare() {
@@ -116,7 +116,7 @@ struct EndpointTokenRequest: Equatable {
 
 extension EndpointRules {
     /// Returns the token request for `wanted` scopes, or `nil` if they are not allowed.
-    func wish(scopes wanted: [String]) -> EndpointTokenRequest? {
+    func tokenRequest(scopes wanted: [String]) -> EndpointTokenRequest? {
         let own = Set(sessionScopes.map(\.bytewise))
         guard !wanted.allSatisfy({ own.contains($0.bytewise) }) else { return EndpointTokenRequest() }
         let allowed = own.union(scopes.map(\.bytewise))
@@ -125,7 +125,7 @@ extension EndpointRules {
     }
 
     /// Returns the token request for an audience, or `nil` if it is not allowed.
-    func wish(audience wanted: String) -> EndpointTokenRequest? {
+    func tokenRequest(audience wanted: String) -> EndpointTokenRequest? {
         if sessionAudiences.contains(where: { $0.bytewise == wanted.bytewise }) {
             return EndpointTokenRequest()
         }
@@ -134,18 +134,18 @@ extension EndpointRules {
     }
 
     /// Returns the token request for an ID token with an audience, or `nil` if it is not allowed.
-    func wish(ofIDTokenFor wanted: String) -> EndpointTokenRequest? {
-        sessionClient?.bytewise == wanted.bytewise ? EndpointTokenRequest() : wish(audience: wanted)
+    func tokenRequest(ofIDTokenFor wanted: String) -> EndpointTokenRequest? {
+        sessionClient?.bytewise == wanted.bytewise ? EndpointTokenRequest() : tokenRequest(audience: wanted)
     }
 
     /// Returns the token request for a resource, or `nil` if it is not allowed.
     ///
     /// A resource is an audience, or the prefix of the scope `/.default` of Entra ID. One trailing slash is
     /// ignored: libraries omit it, and some audiences are written with it.
-    func wish(resource wanted: String) -> EndpointTokenRequest? {
+    func tokenRequest(resource wanted: String) -> EndpointTokenRequest? {
         let bare = wanted.hasSuffix("/") ? String(wanted.dropLast()) : wanted
         let names = [wanted, bare, bare + "/"]
-        return names.lazy.compactMap { wish(audience: $0) }.first
-            ?? names.lazy.compactMap { wish(scopes: ["\($0)/.default"]) }.first
+        return names.lazy.compactMap { tokenRequest(audience: $0) }.first
+            ?? names.lazy.compactMap { tokenRequest(scopes: ["\($0)/.default"]) }.first
     }
 }

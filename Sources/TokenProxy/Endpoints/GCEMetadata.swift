@@ -127,15 +127,15 @@ struct GCEMetadata {
             $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: " ")
         }
         .map { String(Substring($0)) }
-        guard !call.repeats("scopes"), let wish = call.rules.wish(scopes: wanted) else {
+        guard !call.repeats("scopes"), let tokenRequest = call.rules.tokenRequest(scopes: wanted) else {
             return reply(
                 GCEMetadata.text(
-                    "The scopes are not ones that this endpoint gives out tokens for.\n",
+                    "This endpoint does not serve tokens for these scopes.\n",
                     status: 400
                 )
             )
         }
-        service.token(wish) { result in
+        service.token(tokenRequest) { result in
             switch result {
             case .failure(let error): reply(GCEMetadata.refusal(error))
             case .success(let token):
@@ -148,16 +148,16 @@ struct GCEMetadata {
 
     private func identity(_ call: EndpointRequest, _ reply: @escaping (LocalResponse) -> Void) {
         guard let audience = call.parameter("audience"), audience.utf8.isVisibleWord,
-            let wish = call.rules.wish(ofIDTokenFor: audience)
+            let tokenRequest = call.rules.tokenRequest(ofIDTokenFor: audience)
         else {
             return reply(
                 GCEMetadata.text(
-                    "The audience is not one that this endpoint gives out tokens for.\n",
+                    "This endpoint does not serve tokens for this audience.\n",
                     status: 400
                 )
             )
         }
-        service.token(wish, isID: true) { result in
+        service.token(tokenRequest, isID: true) { result in
             switch result {
             case .failure(let error): reply(GCEMetadata.refusal(error))
             case .success(let token): reply(GCEMetadata.identity(token.value, for: audience))
@@ -194,15 +194,15 @@ struct GCEMetadata {
 enum GCEMetadataPath: Equatable {
     /// One of the directories in ``above``, given as the number of names that lead to it.
     case directory(Int)
-    /// An item of an account, or its directory if `item` is `nil`.
+    /// An item of a service account, such as its token, or the account's directory if `item` is `nil`.
     case account(String, item: String?)
-    /// An item of the project, or its directory if `item` is `nil`.
+    /// An item of the Google Cloud project, or the project's directory if `item` is `nil`.
     case project(item: String?)
 
     /// The number of names that lead to the directory that contains the project.
     static let projectDepth = 2
 
-    /// The directories above the accounts, with their names in JSON.
+    /// The directories above the service accounts, with their names in JSON.
     static let above = [
         (name: "computeMetadata", member: "computeMetadata"), (name: "v1", member: "v1"),
         (name: "instance", member: "instance"), (name: "service-accounts", member: "serviceAccounts"),

@@ -112,7 +112,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         guard let deadline, deadline < now else { return }
         if case .head = state, input.readableBytes > 0 {
             self.deadline = nil
-            return refuse(HTTPMessageError(408, "the request did not come in time"))
+            return refuse(HTTPMessageError(408, "timed out waiting for the request"))
         }
         abort()
     }
@@ -174,7 +174,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             exchange.flushRequest()
             // After a complete request, reading continues: stopping and starting again would cost two system
             // calls.
-            if exchange.hasWholeRequest, input.readableBytes < ClientConnection.maximumHeadLength { readMore() }
+            if exchange.hasWholeRequest, input.readableBytes < ClientConnection.maximumHeadLength {
+                readMore()
+            }
             return false
         }
         var reader = reader
@@ -239,7 +241,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         _ serve: (@escaping (LocalResponse) -> Void) -> Void
     ) throws(HTTPMessageError) {
         guard request.framing == .none || request.framing == .length(0) else {
-            throw HTTPMessageError(413, "no body is taken here")
+            throw HTTPMessageError(413, "a request body is not allowed here")
         }
         state = .asking
         let startedAt = NIODeadline.now()

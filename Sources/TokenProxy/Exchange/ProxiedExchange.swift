@@ -41,13 +41,13 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
     private(set) var hasWholeRequest: Bool
     /// The state of forwarding, or `nil` until it is known that the client gets the upstream's response.
     private var relayed: Relayed?
-    private var attempts = Attempts()
+    private var attempts = RecoveryAttempts()
     private(set) var record: AccessRecord
 
     /// The recovery attempts made so far.
     ///
     /// Each of them is made at most once.
-    private struct Attempts {
+    private struct RecoveryAttempts {
         var hasReported = false
         var hasTakenNonce = false
         var hasReconnected = false
@@ -146,9 +146,13 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
 
     private func getCredential() {
         phase = .asking
-        services.desk.get { [self] in
+        services.coordinator.get { [self] in
             let url = rules.upstream.origin + rules.upstream.prefix[...].text + request.path.text
-            return TokenRequest.Proof(url: url, method: request.method.text, nonce: services.desk.nonce)
+            return TokenRequest.Proof(
+                url: url,
+                method: request.method.text,
+                nonce: services.coordinator.nonce
+            )
         } _: { [self] result in
             guard case .asking = phase else { return }
             switch result {
@@ -229,7 +233,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
             if request.isHTTP11 { client.write(outgoing(answer).head(keepsAlive: true)) }
             return client.flush()
         }
-        if let nonce = answer.nonce { services.desk.nonce = nonce }
+        if let nonce = answer.nonce { services.coordinator.nonce = nonce }
         guard answer.status != 101 else { return openTunnel(answer) }
         guard answer.status == 401, mayJudge else { return relay(answer) }
         let held = BufferedResponse(answer)
@@ -299,7 +303,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
 
     private func openTunnel(_ answer: UpstreamResponse) {
         guard request.wantsWebSocket, answer.opensWebSocket else {
-            return refuse(LocalResponse(.badAnswer("switches to a protocol that nobody asked for")))
+            return refuse(LocalResponse(.badAnswer("switches to a protocol that was not requested")))
         }
         phase = .tunnel
         record.status = 101
@@ -326,7 +330,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
             return client.exchangeEnded()
         case .judging(let held):
             // The head alone is enough to ask the agent.
-            held.end(.broken(fault ?? .badAnswer("broke off")))
+            held.end(.broken(fault ?? .badAnswer("is incomplete")))
             return judge(held)
         case .relaying: break
         }
@@ -345,7 +349,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         }
         refuse(
             LocalResponse(
-                fault ?? HTTPMessageError(502, "the upstream ended the connection without an answer")
+                fault ?? HTTPMessageError(502, "the upstream closed the connection without a response")
             )
         )
     }
@@ -393,7 +397,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
             body: held.body,
             host: services.place
         )
-        services.desk.report(credential, refusal) { [self] verdict in
+        services.coordinator.report(credential, refusal) { [self] verdict in
             guard case .judging(let held) = phase else { return }
             switch verdict {
             case .over(let error): refuse(LocalResponse(error, isForGit: request.isOfGit))

@@ -77,7 +77,9 @@ struct BodyReader {
             case .length(let left):
                 return take(upTo: left, &input) { .length(left - $0) }
             case .chunkSize:
-                guard let line = try input.takeLine(longest: BodyReader.maximumChunkLineLength) else { return nil }
+                guard let line = try input.takeLine(longest: BodyReader.maximumChunkLineLength) else {
+                    return nil
+                }
                 let size = try BodyReader.chunkSize(line)
                 state = size == 0 ? .trailers : .chunk(size)
             case .chunk(0):
@@ -86,10 +88,12 @@ struct BodyReader {
                 return take(upTo: left, &input) { .chunk(left - $0) }
             case .chunkEnd:
                 guard let line = try input.takeLine(longest: 0) else { return nil }
-                guard line.isEmpty else { throw .malformed("a chunk is longer than it says") }
+                guard line.isEmpty else { throw .malformed("a chunk is longer than its size") }
                 state = .chunkSize
             case .trailers:
-                guard let line = try input.takeLine(longest: BodyReader.maximumTrailerLength) else { return nil }
+                guard let line = try input.takeLine(longest: BodyReader.maximumTrailerLength) else {
+                    return nil
+                }
                 try addTrailer(line)
             case .untilClose:
                 return take(upTo: .max, &input) { _ in .untilClose }
@@ -123,7 +127,7 @@ struct BodyReader {
             return
         }
         guard trailers.count < BodyReader.maximumTrailers, let (name, value) = HTTPSyntax.field(line) else {
-            throw .malformed("a line after the last chunk is no field")
+            throw .malformed("a line after the last chunk is not a field")
         }
         trailers.append(MessageField(name: name, value: value))
     }
@@ -137,7 +141,7 @@ struct BodyReader {
         let rest = line[digits.endIndex...]
         guard (1...maximumDigits).contains(digits.count), significant.count <= maximumSignificantDigits,
             rest.isEmpty || rest.trimmedOfBlanks.first == UInt8(ascii: ";"), rest.allSatisfy(\.isFieldByte)
-        else { throw .malformed("the size of a chunk is no number") }
+        else { throw .malformed("the size of a chunk is not a number") }
         return significant.reduce(0) { $0 << 4 | Int64($1.hexDigitValue ?? 0) }
     }
 }

@@ -42,7 +42,7 @@ struct ForwardedRequest {
         return head
     }
 
-    private func passes(_ field: MessageField, _ name: FieldName) -> Bool {
+    private func passes(_ field: MessageField, _ name: KnownField) -> Bool {
         switch name {
         case .host, .authorization, .accessTokenProof, .forwarded, .forwardedPart, .expect: return false
         case .pathOverride: if rules.paths.exist || !rules.upstream.prefix.isEmpty { return false }

@@ -16,7 +16,7 @@ struct HTTPMessageError: Error, Equatable {
     init(_ problem: HTTPHeadError) {
         self =
             switch problem {
-            case .noField: .malformed("a line of the head is no field")
+            case .noField: .malformed("a line of the head is not a field")
             case .tooManyFields:
                 HTTPMessageError(431, "the head has more than \(MessageHead.maximumFields) fields")
             }
@@ -27,6 +27,6 @@ struct HTTPMessageError: Error, Equatable {
 
     /// Returns the error for a response of the upstream that cannot be forwarded.
     static func badAnswer(_ message: String) -> HTTPMessageError {
-        HTTPMessageError(502, "the upstream's answer \(message)")
+        HTTPMessageError(502, "the upstream's response \(message)")
     }
 }

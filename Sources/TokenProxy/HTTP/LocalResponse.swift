@@ -82,7 +82,7 @@ extension LocalResponse {
         let error = error.advised
         let status = error.code == .loginRequired ? 403 : LocalResponse.status(of: error.code)
         if isForGit {
-            let remedy = error.remedy.map { "\n\(LocalResponse.labelled($0))" } ?? ""
+            let remedy = error.remedy.map { "\n\($0.labelled)" } ?? ""
             self.init(status, "text/plain; charset=utf-8", "\(error.message)\(remedy)\n".utf8)
         } else {
             var problem: JSONObject = [
@@ -91,7 +91,10 @@ extension LocalResponse {
                 "code": .string(error.code.rawValue),
             ]
             if let session = error.session { problem["session"] = .string(session) }
-            if let remedy = error.remedy { problem["remedy"] = .string(remedy) }
+            if let remedy = error.remedy {
+                problem["remedy"] = .string(remedy.text)
+                problem["remedy_kind"] = .string(remedy.kind.rawValue)
+            }
             self.init(status, LocalResponse.problemType, JSONValue.object(problem).serialized)
         }
         self = telling(error)
@@ -107,13 +110,9 @@ extension LocalResponse {
     private static func phrase(_ error: AgentError, _ status: Int) -> String? {
         guard let remedy = error.remedy else { return nil }
         let reason = error.code == .loginRequired ? "Login required" : phrases[status] ?? "Refused"
-        let phrase = "\(reason) (\(labelled(remedy)))"
+        let phrase = "\(reason) \(remedy.parenthesized)"
         let isPlain = phrase.utf8.allSatisfy { (0x20...0x7E).contains($0) }
         return isPlain && phrase.utf8.count <= maximumPhrase ? phrase : nil
-    }
-
-    private static func labelled(_ remedy: String) -> String {
-        remedy.bytewise.hasPrefix("tokenctl ") ? "run: \(remedy)" : remedy
     }
 
     /// Returns the response with the fields that its status requires.
@@ -151,7 +150,7 @@ extension AgentError {
         }
         let wait = max(1, retryAfter?.components.seconds ?? 1)
         error.retryAfter = .seconds(wait)
-        error.remedy = error.suggestedRemedy ?? "try again in \(DurationPhrase.short(wait))"
+        error.remedy = error.suggestedRemedy ?? .retry("in \(DurationPhrase.short(wait))")
         return error
     }
 }

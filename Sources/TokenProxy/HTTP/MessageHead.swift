@@ -7,12 +7,12 @@ struct MessageField: Equatable, Sendable {
     let name: ArraySlice<UInt8>
     let value: ArraySlice<UInt8>
     /// The role of the field in this program.
-    let meaning: FieldName
+    let meaning: KnownField
 
     init(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
         self.name = name
         self.value = value
-        meaning = FieldName(name)
+        meaning = KnownField(name)
     }
 }
 
@@ -51,13 +51,13 @@ struct MessageHead: Sendable {
     }
 
     /// Returns the values of all fields with a name.
-    func values(_ name: FieldName) -> [ArraySlice<UInt8>] {
+    func values(_ name: KnownField) -> [ArraySlice<UInt8>] {
         fields.lazy.filter { $0.meaning == name }.map(\.value)
     }
 }
 
 /// The fields that affect the proxy.
-enum FieldName {
+enum KnownField {
     case accessTokenProof
     case authorization
     case connection
@@ -103,17 +103,17 @@ enum FieldName {
                         : name.says("dpop-nonce") ? .proofNonce : .unimportant
             case 11 where name.says("destination"): .destination
             case 13 where name.says("authorization"): .authorization
-            case 14: FieldName(ofFourteen: name)
+            case 14: KnownField(ofFourteen: name)
             case 16:
                 name.says("content-location")
                     ? .contentLocation
                     : name.says("proxy-connection")
                         ? .proxyConnection
-                        : name.says("www-authenticate") ? .challenge : FieldName(rare: name)
+                        : name.says("www-authenticate") ? .challenge : KnownField(rare: name)
             case 17 where name.says("transfer-encoding"): .transferEncoding
             case 18 where name.says("proxy-authenticate"): .proxyAuthenticate
             case 19 where name.says("proxy-authorization"): .proxyAuthorization
-            default: FieldName(rare: name)
+            default: KnownField(rare: name)
             }
     }
 
@@ -126,7 +126,7 @@ enum FieldName {
             } else if name.says("sec-fetch-site") {
                 .fetchSite
             } else {
-                FieldName(rare: name)
+                KnownField(rare: name)
             }
     }
 

@@ -30,19 +30,19 @@ struct ProxiedRequest: Sendable {
 
     init(_ head: MessageHead) throws(HTTPMessageError) {
         guard let line = HTTPSyntax.requestLine(head.startLine) else {
-            throw .malformed("the first line is no request line")
+            throw .malformed("the first line is not a request line")
         }
         let isHTTP11 = line.isVersion("HTTP/1.1")
         guard isHTTP11 || line.isVersion("HTTP/1.0") else {
-            throw HTTPMessageError(505, "this listener speaks HTTP/1.1 and HTTP/1.0")
+            throw HTTPMessageError(505, "this listener supports only HTTP/1.1 and HTTP/1.0")
         }
         // TRACE would return a response with the token in it. The comparison ignores case, as some servers
         // do.
         guard !ProxiedRequest.methodsRefused.contains(where: line.method.says) else {
-            throw HTTPMessageError(405, "the method \(line.method.text) is not passed on")
+            throw HTTPMessageError(405, "the method \(line.method.text) is not forwarded")
         }
         guard line.target.first == UInt8(ascii: "/") else {
-            throw .malformed("the request's target is no path")
+            throw .malformed("the request target is not a path")
         }
         let options = head.values(.connection).flatMap(\.listElements)
         let framing = try ProxiedRequest.framing(head, isHTTP11)
@@ -92,18 +92,18 @@ struct ProxiedRequest: Sendable {
     /// Whether the client is git, which shows the body of an error if it is plain text.
     var isOfGit: Bool { only("user-agent")?.starts(with: "git/".utf8) == true }
 
-    func has(_ name: FieldName) -> Bool { fields.contains { $0.meaning == name } }
+    func has(_ name: KnownField) -> Bool { fields.contains { $0.meaning == name } }
 
     private static func host(
         _ values: [ArraySlice<UInt8>],
         _ isHTTP11: Bool
     ) throws(HTTPMessageError) -> ArraySlice<UInt8>? {
         guard values.count <= 1, !isHTTP11 || values.count == 1 else {
-            throw .malformed("there has to be one Host")
+            throw .malformed("exactly one Host is required")
         }
         guard let host = values.first else { return nil }
         let isPlain = host.allSatisfy { $0.isVisibleASCII && !ProxiedRequest.separators.contains($0) }
-        guard !host.isEmpty, isPlain else { throw .malformed("Host is no host") }
+        guard !host.isEmpty, isPlain else { throw .malformed("Host is not a host name") }
         return host
     }
 
@@ -112,7 +112,7 @@ struct ProxiedRequest: Sendable {
         let lengths = head.values(.contentLength)
         let codings = head.values(.transferEncoding)
         guard lengths.count <= 1, codings.count <= 1, lengths.isEmpty || codings.isEmpty else {
-            throw .malformed("the length of the body is said twice")
+            throw .malformed("the length of the body is stated twice")
         }
         if let coding = codings.first {
             guard isHTTP11, coding.says("chunked") else {
@@ -121,14 +121,14 @@ struct ProxiedRequest: Sendable {
             return .chunked
         }
         guard let length = lengths.first else { return .none }
-        guard let number = length.decimalNumber else { throw .malformed("Content-Length is no number") }
+        guard let number = length.decimalNumber else { throw .malformed("Content-Length is not a number") }
         return .length(number)
     }
 
     private static func expectation(_ values: [ArraySlice<UInt8>]) throws(HTTPMessageError) -> Bool {
         guard let first = values.first else { return false }
         guard values.count == 1, first.says("100-continue") else {
-            throw HTTPMessageError(417, "the only expectation that is met is 100-continue")
+            throw HTTPMessageError(417, "the only supported expectation is 100-continue")
         }
         return true
     }

@@ -68,7 +68,7 @@ struct UpstreamResponse: Sendable {
         let lengths = head.values(.contentLength)
         let codings = head.values(.transferEncoding)
         guard lengths.count <= 1, codings.count <= 1, lengths.isEmpty || codings.isEmpty else {
-            throw .badAnswer("says the length of its body twice")
+            throw .badAnswer("states the length of its body twice")
         }
         var framing = BodyFraming.untilClose
         if let coding = codings.first {
@@ -78,7 +78,7 @@ struct UpstreamResponse: Sendable {
             framing = .chunked
         } else if let length = lengths.first {
             guard let number = length.decimalNumber else {
-                throw .badAnswer("has a Content-Length that is no number")
+                throw .badAnswer("has a Content-Length that is not a number")
             }
             framing = .length(number)
         }

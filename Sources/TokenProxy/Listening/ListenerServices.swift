@@ -8,7 +8,7 @@ import NIOCore
 /// Unchecked: confined to the event loop.
 final class ListenerServices: @unchecked Sendable {
     let table: ListenerTable
-    let desk: CredentialProvider
+    let coordinator: CredentialProvider
     let agent: AgentConnectionPool
     /// The connections to the upstream, or `nil` for an endpoint.
     let pool: UpstreamPool?
@@ -23,7 +23,7 @@ final class ListenerServices: @unchecked Sendable {
         self.table = table
         self.agent = agent
         self.report = report
-        desk = CredentialProvider(table, agent: agent, watch: watch)
+        coordinator = CredentialProvider(table, agent: agent, watch: watch)
         guard case .proxy(let rules) = table.service else {
             pool = nil
             return

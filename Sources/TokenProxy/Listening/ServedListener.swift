@@ -52,7 +52,7 @@ final class ServedListener: @unchecked Sendable {
     /// Opens the address of `services` and passes the listener, or an error, to `opened`.
     static func open(
         _ services: ListenerServices,
-        _ owner: ConnectionOwner,
+        _ owner: ConnectionUserLookup,
         on loop: any EventLoop,
         _ opened: @escaping (Result<ServedListener, AgentError>) -> Void
     ) {
@@ -167,11 +167,11 @@ final class ServedListener: @unchecked Sendable {
     /// Such a page can reach every TCP address of this machine, under any host name.
     func check(_ request: ProxiedRequest) throws(HTTPMessageError) {
         guard isTCP else { return }
-        guard isOurs(request.host) else { throw .malformed("Host is not this listener's address") }
+        guard isExpectedHost(request.host) else { throw .malformed("Host is not this listener's address") }
         guard !request.has(.origin),
             request.only("sec-fetch-site").map({ $0.says("none") }) ?? !request.has(.fetchSite),
             request.fields.allSatisfy({ !$0.name.says("referer") || isOwnReferer($0.value) })
-        else { throw HTTPMessageError(403, "no pages of browsers are answered here") }
+        else { throw HTTPMessageError(403, "requests from web pages are not allowed") }
     }
 
     /// Returns whether the page in a `Referer` is on the listener or on the upstream.
@@ -181,12 +181,12 @@ final class ServedListener: @unchecked Sendable {
     private func isOwnReferer(_ value: ArraySlice<UInt8>) -> Bool {
         guard let colon = value.firstRange(of: Array("://".utf8)) else { return value.isEmpty }
         let authority = value[colon.upperBound...].prefix { !"/?#".utf8.contains($0) }
-        guard case .proxy(let rules) = services.table.service else { return isOurs(authority) }
+        guard case .proxy(let rules) = services.table.service else { return isExpectedHost(authority) }
         let origin = value[..<colon.upperBound] + authority
-        return isOurs(authority) || origin.saysTheSame(as: Array(rules.upstream.origin.utf8)[...])
+        return isExpectedHost(authority) || origin.saysTheSame(as: Array(rules.upstream.origin.utf8)[...])
     }
 
-    private func isOurs(_ host: ArraySlice<UInt8>?) -> Bool {
+    private func isExpectedHost(_ host: ArraySlice<UInt8>?) -> Bool {
         guard let host else { return true }
         guard !host.saysTheSame(as: authority) else { return true }
         let port = authority.lastIndex(of: UInt8(ascii: ":")).map { authority[$0...] } ?? []
@@ -202,10 +202,10 @@ final class ServedListener: @unchecked Sendable {
 private final class ConnectionIntake: @unchecked Sendable {
     private struct NotOurs: Error {}
 
-    private let owner: ConnectionOwner
+    private let owner: ConnectionUserLookup
     weak var listener: ServedListener?
 
-    init(_ owner: ConnectionOwner) {
+    init(_ owner: ConnectionUserLookup) {
         self.owner = owner
     }
 
@@ -229,11 +229,11 @@ extension AgentError {
             case .path(let path): path
             case .loopback(let host, let port): "\(host) port \(port)"
             }
-        let remedy: String? =
+        let remedy: Remedy? =
             switch number {
-            case EADDRINUSE: "see whose it is with tokenctl doctor, or set another listen"
-            case EACCES: "set a listen with a port from 1024 on"
-            case EADDRNOTAVAIL: "set another listen: this machine does not have that address"
+            case EADDRINUSE: .set("another listen port")
+            case EACCES: .set("a listen port above 1023")
+            case EADDRNOTAVAIL: .set("a listen address of this machine")
             default: nil
             }
         return AgentError(

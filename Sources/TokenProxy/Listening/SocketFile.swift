@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import Glibc
+import Text
 
 /// A listening Unix socket that only this user can connect to.
 ///
@@ -23,7 +24,9 @@ final class SocketFile: @unchecked Sendable {
         try SocketFile.checkDirectory(of: path)
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         descriptor = socket(AF_UNIX, type, 0)
-        guard descriptor >= 0 else { throw AgentError(.internal, "socket: \(systemMessage(errno))") }
+        guard descriptor >= 0 else {
+            throw AgentError(.internal, "cannot create a socket: \(systemMessage(errno))")
+        }
         do throws(AgentError) {
             identity = try SocketFile.bind(descriptor, to: path)
         } catch {
@@ -70,7 +73,7 @@ final class SocketFile: @unchecked Sendable {
                 throw AgentError(
                     .misconfigured,
                     "cannot listen at \(path): \(directory): \(reason)",
-                    remedy: "set listen to a path in a directory of your own that others cannot write to"
+                    remedy: .set("a listen path in a directory that only this user can write to")
                 )
             }
         }
@@ -78,11 +81,11 @@ final class SocketFile: @unchecked Sendable {
 
     /// Returns the error for a socket that cannot be created, with a remedy where the user can help.
     private static func refusal(of path: String, _ number: CInt) -> AgentError {
-        let remedy: String? =
+        let remedy: Remedy? =
             switch number {
-            case ENOENT: "make its directory, for yourself alone (mode 0700), or set another listen"
+            case ENOENT: .set("a listen path in an existing directory of this user")
             case ENOTDIR, EACCES, EPERM, EROFS, ENAMETOOLONG, ELOOP, EADDRINUSE:
-                "set listen to a path in a directory of your own"
+                .set("a listen path in a directory of this user")
             default: nil
             }
         let code: FailureCode = remedy == nil ? .internal : .misconfigured
@@ -97,18 +100,20 @@ final class SocketFile: @unchecked Sendable {
         else {
             throw AgentError(
                 .misconfigured,
-                "cannot listen at \(path): something else is there",
-                remedy: "set another listen, or take that away"
+                "cannot listen at \(path): not a socket of this user",
+                remedy: .set("another listen path")
             )
         }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard probe >= 0 else { throw AgentError(.internal, "socket: \(systemMessage(errno))") }
+        guard probe >= 0 else {
+            throw AgentError(.internal, "cannot create a socket: \(systemMessage(errno))")
+        }
         defer { close(probe) }
         guard unsafe SocketFile.call(Glibc.connect, probe, path) != 0, errno == ECONNREFUSED else {
             throw AgentError(
                 .misconfigured,
-                "cannot listen at \(path): another program listens there",
-                remedy: "end it, or set another listen"
+                "cannot listen at \(path): in use by another program",
+                remedy: .set("another listen path")
             )
         }
         _ = unsafe unlink(path)

@@ -26,7 +26,7 @@ final class ControlChannel: ChannelInboundHandler, @unchecked Sendable {
     /// Activates the tables in a line and sends the result.
     func apply(_ line: [UInt8]) {
         guard let message = ListenersMessage(parsing: line) else {
-            return say(.failure(AgentError(.internal, "the tables cannot be read")))
+            return say(.failure(AgentError(.internal, "cannot parse the tables")))
         }
         isApplying = true
         proxy.apply(message) { [self] result in
@@ -65,7 +65,9 @@ final class ControlChannel: ChannelInboundHandler, @unchecked Sendable {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         input.writeBuffer(&bytes)
-        guard input.readableBytes <= ProxyProgram.maximumLineLength else { return context.close(promise: nil) }
+        guard input.readableBytes <= ProxyProgram.maximumLineLength else {
+            return context.close(promise: nil)
+        }
         takeLines()
     }
 

@@ -14,7 +14,7 @@ final class Proxy: @unchecked Sendable {
     private static let endTime = TimeAmount.seconds(20)
 
     private let loop: any EventLoop
-    private let owner: ConnectionOwner
+    private let owner: ConnectionUserLookup
     private let agent: AgentConnectionPool
     private let report: ProxyReport
     private let drops = CacheInvalidationList()
@@ -41,13 +41,13 @@ final class Proxy: @unchecked Sendable {
         var desks: [CredentialProvider] = []
     }
 
-    init(agentSocket: String, owner: ConnectionOwner, loop: any EventLoop, pool: NIOThreadPool) {
+    init(agentSocket: String, owner: ConnectionUserLookup, loop: any EventLoop, pool: NIOThreadPool) {
         self.loop = loop
         self.owner = owner
         agent = AgentConnectionPool(socket: agentSocket, loop: loop)
         report = ProxyReport(pool: pool, loop: loop)
         watch = EventWatch(link: agent) { [drops] in
-            for desk in drops.desks { desk.drop() }
+            for coordinator in drops.desks { coordinator.drop() }
         }
     }
 
@@ -138,7 +138,7 @@ final class Proxy: @unchecked Sendable {
             }
         }
         order = wanted.map(\.place)
-        drops.desks = listeners.values.map(\.services.desk)
+        drops.desks = listeners.values.map(\.services.coordinator)
     }
 
     /// Stops accepting requests, and calls `ended` when the active requests have ended or their time is over.

@@ -23,7 +23,7 @@ package struct ProxyProgram {
 
     private let firstLine: [UInt8]
     private let socket: String
-    private let owner: ConnectionOwner
+    private let owner: ConnectionUserLookup
     /// The directories in which sockets are created.
     package let socketDirectories: [String]
 
@@ -36,10 +36,10 @@ package struct ProxyProgram {
         else {
             throw AgentError(.badRequest, "this program is started by tokenctl proxy, not by hand")
         }
-        guard let owner = ConnectionOwner() else {
+        guard let owner = ConnectionUserLookup() else {
             throw AgentError(
                 .internal,
-                "the kernel cannot be asked whose a connection is: \(systemMessage(errno))"
+                "cannot determine the owner of connections: \(systemMessage(errno))"
             )
         }
         firstLine = line

@@ -52,7 +52,7 @@ final class ProxyReport: @unchecked Sendable {
         if logsAccess { log("\(listener): \(record.line(at: .now()))") }
     }
 
-    /// Records a request that broke a rule.
+    /// Counts a request that the proxy rejected with `status`, because it is malformed or not allowed.
     ///
     /// `line` is the log line, or `nil` if an exchange logs the request.
     func recordRefusal(_ status: Int, of listener: String, _ line: String?) {
@@ -63,7 +63,7 @@ final class ProxyReport: @unchecked Sendable {
     /// Records a connection that was closed before a byte of it was read.
     func recordStranger(of listener: String) {
         counts[listener, default: Counts()].strangers += 1
-        if logsAccess { log("\(listener): closed a connection that is not known to be of this user") }
+        if logsAccess { log("\(listener): closed a connection from another or unknown user") }
     }
 
     func recordConnections(_ change: Int64, of listener: String) {
@@ -112,30 +112,30 @@ final class ProxyReport: @unchecked Sendable {
         family(
             "tokenagent_proxy_requests_total",
             "counter",
-            "Requests that were answered, by class of status."
+            "Requests served, by class of status."
         ) {
             $1.answers.sorted { $0.key < $1.key }.map { (",class=\"\($0.key)xx\"", $0.value) }
         }
         family(
             "tokenagent_proxy_refused_total",
             "counter",
-            "Requests that broke a rule, by the status they got."
+            "Requests rejected by a rule, by status."
         ) {
             $1.refused.sorted { $0.key < $1.key }.map { (",status=\"\($0.key)\"", $0.value) }
         }
         family("tokenagent_proxy_repeated_total", "counter", "Requests sent again with another token.") {
             [("", $1.repeated)]
         }
-        family("tokenagent_proxy_received_bytes_total", "counter", "Bytes of the clients' bodies.") {
+        family("tokenagent_proxy_received_bytes_total", "counter", "Bytes in request bodies.") {
             [("", $1.received)]
         }
-        family("tokenagent_proxy_sent_bytes_total", "counter", "Bytes of the answers' bodies.") {
+        family("tokenagent_proxy_sent_bytes_total", "counter", "Bytes in response bodies.") {
             [("", $1.sent)]
         }
-        family("tokenagent_proxy_strangers_total", "counter", "Connections that were not of this user.") {
+        family("tokenagent_proxy_strangers_total", "counter", "Connections from other or unknown users.") {
             [("", $1.strangers)]
         }
-        family("tokenagent_proxy_connections", "gauge", "Open connections of clients.") {
+        family("tokenagent_proxy_connections", "gauge", "Open client connections.") {
             [("", $1.connections)]
         }
         return text

@@ -5,7 +5,7 @@ import Crypto
 import ForwardProxy
 import Text
 
-/// The settings of one `[[proxy]]` or `[[endpoint]]`, as sent by `tokenctl`.
+/// The settings of one `[[proxy]]` or `[[endpoint]]`, as `tokenctl` sends them to `tokenagent-proxy`.
 struct ListenerTable: Equatable, Sendable {
     enum Service: Equatable, Sendable {
         case proxy(ProxyRules)
@@ -16,7 +16,7 @@ struct ListenerTable: Equatable, Sendable {
 
     let name: String
     let address: ListenAddress
-    let demand: TokenRequest
+    let tokenRequest: TokenRequest
     let service: Service
     /// The claim sent to the agent, which is the name and digest of the table, or `nil` for a table unknown
     /// to the agent.
@@ -33,7 +33,7 @@ struct ListenerTable: Equatable, Sendable {
         else { throw AgentError(.misconfigured, "a listener without name, kind, session or address") }
         self.name = name
         self.address = address
-        demand = TokenRequest(
+        tokenRequest = TokenRequest(
             session: session,
             scopes: kind == .proxy ? message.scopes ?? [] : [],
             audience: message.audience,
@@ -44,7 +44,7 @@ struct ListenerTable: Equatable, Sendable {
         claim = message.isConfigured == true ? "\(name) \(digest)" : nil
         if kind == .proxy {
             guard let rules = ProxyRules(message) else {
-                throw AgentError(.misconfigured, "\(name): upstream is no address")
+                throw AgentError(.misconfigured, "\(name): upstream is not a URL")
             }
             service = .proxy(rules)
         } else {
@@ -55,11 +55,11 @@ struct ListenerTable: Equatable, Sendable {
     /// Creates the table of the listener that serves metrics.
     init(metricsAt text: String) throws(AgentError) {
         guard let address = ListenAddress(text) else {
-            throw AgentError(.badRequest, "--metrics takes a path, 127.0.0.1:PORT or [::1]:PORT")
+            throw AgentError(.badRequest, "--metrics requires a path, 127.0.0.1:PORT or [::1]:PORT")
         }
         name = "metrics"
         self.address = address
-        demand = TokenRequest(session: "")
+        tokenRequest = TokenRequest(session: "")
         claim = nil
         users = []
         service = .metrics
@@ -95,7 +95,7 @@ struct ProxyRules: Equatable, Sendable {
     /// Rejects a request that must not be forwarded.
     func check(_ request: ProxiedRequest) throws(HTTPMessageError) {
         guard methods.isEmpty || methods.contains(where: request.method.spells) else {
-            throw HTTPMessageError(405, "this listener passes on \(methods.joined(separator: ", "))")
+            throw HTTPMessageError(405, "this listener forwards only \(methods.joined(separator: ", "))")
         }
         try check(path: request.path)
     }
@@ -108,7 +108,7 @@ struct ProxyRules: Equatable, Sendable {
             )
         }
         guard !paths.exist || paths.allow(path) else {
-            throw HTTPMessageError(403, "this listener does not pass on this path")
+            throw HTTPMessageError(403, "this listener does not forward this path")
         }
     }
 }

@@ -136,7 +136,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
             do throws(HTTPMessageError) {
                 try handOn()
             } catch {
-                fail(error.status == 502 ? error : .badAnswer("is broken: \(error.message)"))
+                fail(error.status == 502 ? error : .badAnswer("is malformed: \(error.message)"))
             }
         }
     }
@@ -174,7 +174,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
             guard let bytes = try search.take(from: &input) else { return false }
             guard let head = try? MessageHead(bytes) else {
                 throw .badAnswer(
-                    "has a line that is no field, or more than \(MessageHead.maximumFields) of them"
+                    "has a malformed header field, or more than \(MessageHead.maximumFields) fields"
                 )
             }
             try take(UpstreamResponse(head, toHead: answersHead), receiver)
@@ -201,7 +201,9 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     ) throws(HTTPMessageError) {
         if answer.isInterim {
             interimCount += 1
-            guard interimCount <= UpstreamConnection.maximumInterim else { throw .badAnswer("never begins") }
+            guard interimCount <= UpstreamConnection.maximumInterim else {
+                throw .badAnswer("begins with too many interim ones")
+            }
         } else {
             state = .body(BodyReader(answer.framing))
         }
@@ -234,9 +236,9 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private func handshakeEnded(_ context: ChannelHandlerContext) {
         guard case .opening(let ready) = state else { return }
-        if let objection = tls?.objection(to: security?.peerCertificate) {
+        if let rejectionReason = tls?.rejectionReason(to: security?.peerCertificate) {
             state = .ended
-            ready.fail(HTTPMessageError(502, objection))
+            ready.fail(HTTPMessageError(502, rejectionReason))
             return context.close(promise: nil)
         }
         _ = try? context.channel.syncOptions?.setOption(.autoRead, value: false)
@@ -252,7 +254,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         hasHeard = true
-        if case .resting = state { return fail(.badAnswer("comes without a request")) }
+        if case .resting = state { return fail(.badAnswer("arrived without a request")) }
         if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
     }
 
@@ -266,7 +268,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         guard case .opening(let ready) = state else { return end(.closed) }
         state = .ended
         channel = nil
-        ready.fail(HTTPMessageError(502, "the upstream ended the connection before it was ready"))
+        ready.fail(HTTPMessageError(502, "the upstream closed the connection before it was ready"))
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -6,6 +6,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import NIOTLS
+import Text
 
 /// A pool of connections to one upstream.
 ///
@@ -17,11 +18,11 @@ final class UpstreamPool: @unchecked Sendable {
     ///
     /// A busy machine runs about as many programs at once. With fewer, connections would be opened and closed
     /// all the time.
-    private static let maximumIdle = 256
+    private static let maximumIdleConnections = 256
     /// The maximum time a connection may be idle.
     ///
     /// Servers close idle connections after about a minute.
-    private static let maximumIdle = TimeAmount.seconds(30)
+    private static let maximumIdleTime = TimeAmount.seconds(30)
     /// The maximum idle time of a connection for a request that cannot be sent twice.
     ///
     /// No server closes sooner.
@@ -51,7 +52,7 @@ final class UpstreamPool: @unchecked Sendable {
     ///   - mayRepeat: whether the request can be sent again if the upstream has just closed the connection.
     ///   - taken: receives the connection, on which nothing has been sent for the request.
     func take(isFresh: Bool, mayRepeat: Bool, _ taken: @escaping Taken) {
-        let longest = mayRepeat ? UpstreamPool.maximumIdle : UpstreamPool.safeIdle
+        let longest = mayRepeat ? UpstreamPool.maximumIdleTime : UpstreamPool.safeIdle
         while !isFresh, let (connection, since) = idle.popLast() {
             guard connection.isUsable, since + longest > .now() else {
                 connection.close()
@@ -65,7 +66,7 @@ final class UpstreamPool: @unchecked Sendable {
 
     /// Returns a connection to the pool, after its last response is complete.
     func give(_ connection: UpstreamConnection) {
-        guard !isOver, connection.isUsable, idle.count < UpstreamPool.maximumIdle else {
+        guard !isOver, connection.isUsable, idle.count < UpstreamPool.maximumIdleConnections else {
             return connection.close()
         }
         idle.append((connection, .now()))
@@ -79,7 +80,7 @@ final class UpstreamPool: @unchecked Sendable {
 
     /// Closes connections that have been idle too long.
     func sweep() {
-        let oldest = NIODeadline.now() - UpstreamPool.maximumIdle
+        let oldest = NIODeadline.now() - UpstreamPool.maximumIdleTime
         while let first = idle.first, first.since < oldest {
             idle.removeFirst()
             first.connection.close()
@@ -105,7 +106,7 @@ final class UpstreamPool: @unchecked Sendable {
         let connection = UpstreamConnection(tls: tls, ready: ready)
         let bound = LoopBound(connection)
         let limit = loop.scheduleTask(in: UpstreamPool.connectTime) { [upstream] in
-            ready.fail(HTTPMessageError(504, "\(upstream.origin) does not answer"))
+            ready.fail(HTTPMessageError(504, "no response from \(upstream.origin)"))
         }
         let bootstrap = ClientBootstrap(group: loop)
             // The TLS handshake needs automatic reading. After the handshake, reading follows the client.
@@ -141,7 +142,7 @@ final class UpstreamPool: @unchecked Sendable {
         bootstrap.connect(host: tunnel.proxy.host, port: tunnel.proxy.port)
             .flatMapErrorThrowing { error in
                 let reason =
-                    (error as? NIOConnectionError).map(UpstreamPool.reason) ?? "no connection in time"
+                    (error as? NIOConnectionError).map(UpstreamPool.reason) ?? "connection timed out"
                 throw ProxyFailure.unreachable(reason)
             }
             .flatMap { [upstream] channel in
@@ -169,25 +170,25 @@ final class UpstreamPool: @unchecked Sendable {
         switch error {
         case let fault as HTTPMessageError: fault
         case let error as NIOConnectionError:
-            HTTPMessageError(502, "\(upstream.origin) cannot be reached: \(reason(error))")
+            HTTPMessageError(502, "cannot connect to \(upstream.origin): \(reason(error))")
         case is NIOSSLExtraError: HTTPMessageError(502, UpstreamTLS.otherHost)
         case let error as NIOSSLError: HTTPMessageError(502, handshakeFailure(error, at: upstream))
-        default: HTTPMessageError(502, "\(upstream.origin) cannot be reached")
+        default: HTTPMessageError(502, "cannot connect to \(upstream.origin)")
         }
     }
 
     private static func reason(_ error: NIOConnectionError) -> String {
-        guard let last = error.connectionErrors.last?.error else { return "its name cannot be resolved" }
-        return (last as? IOError).map { systemMessage($0.errnoCode) } ?? "no connection in time"
+        guard let last = error.connectionErrors.last?.error else { return "the host name cannot be resolved" }
+        return (last as? IOError).map { systemMessage($0.errnoCode) } ?? "connection timed out"
     }
 
     private static func handshakeFailure(_ error: NIOSSLError, at upstream: UpstreamAddress) -> String {
         let text = String(describing: error)
         if text.contains("CERTIFICATE_VERIFY_FAILED") || text.contains("unableToValidateCertificate") {
             return
-                "the certificate of \(upstream.origin) is not signed by an authority known here (see ca_file), "
-                + "or not valid now"
+                "the certificate of \(upstream.origin) is not trusted: unknown issuer, expired or not yet valid "
+                + Remedy.set("ca_file").parenthesized
         }
-        return "the TLS handshake with \(upstream.origin) failed"
+        return "TLS handshake with \(upstream.origin) failed"
     }
 }

@@ -32,7 +32,7 @@ struct UpstreamTLS: Sendable {
             }
             context = try NIOSSLContext(configuration: configuration)
         } catch {
-            throw AgentError(.misconfigured, "ca_file holds no PEM certificate")
+            throw AgentError(.misconfigured, "ca_file contains no PEM certificate")
         }
         pins = rules.trust.pins.isEmpty ? nil : rules.trust.pins.compactMap { CertificatePin($0) }
         identity = ServerIdentity(host: rules.upstream.host)
@@ -53,7 +53,7 @@ struct UpstreamTLS: Sendable {
                 authorities: roots ?? []
             )
         } catch {
-            throw AgentError(.misconfigured, "TLS with the proxy \(proxy) cannot begin")
+            throw AgentError(.misconfigured, "cannot start TLS with the proxy \(proxy)")
         }
     }
 
@@ -70,9 +70,9 @@ struct UpstreamTLS: Sendable {
     }
 
     /// Returns the reason to reject a connection whose certificate chain is verified, or `nil` to accept it.
-    func objection(to certificate: NIOSSLCertificate?) -> String? {
+    func rejectionReason(to certificate: NIOSSLCertificate?) -> String? {
         do {
-            guard let certificate else { return "the upstream shows no certificate" }
+            guard let certificate else { return "the upstream sent no certificate" }
             guard identity.isProven(by: certificate) else { return UpstreamTLS.otherHost }
             if let weakness = try CertificateStrength.weakness(of: certificate) { return weakness }
             guard try pins?.contains(CertificatePin(of: certificate)) ?? true else {
@@ -80,7 +80,7 @@ struct UpstreamTLS: Sendable {
             }
             return nil
         } catch {
-            return "the upstream's certificate cannot be read"
+            return "cannot parse the upstream's certificate"
         }
     }
 }

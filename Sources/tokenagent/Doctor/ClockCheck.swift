@@ -31,19 +31,18 @@ struct ClockCheck {
 
     var check: DiagnosticCheck {
         guard now >= ClockCheck.earliestTime else {
-            return problem("the clock is years behind: certificates will be refused")
+            return problem("the clock is years behind: certificates will be rejected")
         }
         guard let lead else {
-            return DiagnosticCheck(name: "clock", verdict: .ok, detail: "plausible; no server told the time")
+            let detail = "plausible (no server reported the time)"
+            return DiagnosticCheck(name: "clock", verdict: .ok, detail: detail)
         }
         guard ClockCheck.size(lead) > ClockCheck.tolerance else {
-            return DiagnosticCheck(name: "clock", verdict: .ok, detail: "as that of the servers")
+            return DiagnosticCheck(name: "clock", verdict: .ok, detail: "agrees with the servers")
         }
         let side = lead > .zero ? "behind" : "ahead of"
-        return problem(
-            "the clock is \(DurationPhrase.short(ClockCheck.size(lead).wholeSeconds)) \(side) that of the servers: logins and "
-                + "certificates may fail"
-        )
+        let difference = DurationPhrase.short(ClockCheck.size(lead).wholeSeconds)
+        return problem("the clock is \(difference) \(side) the servers: logins and certificates may fail")
     }
 
     private func problem(_ detail: String) -> DiagnosticCheck {
@@ -51,7 +50,7 @@ struct ClockCheck {
             name: "clock",
             verdict: .problem,
             detail: detail,
-            remedy: "set the clock, for example with timedatectl set-ntp true"
+            remedy: .run("timedatectl set-ntp true")
         )
     }
 

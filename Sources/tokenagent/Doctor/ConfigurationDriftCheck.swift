@@ -3,6 +3,7 @@
 import AgentProtocol
 import AgentServer
 import OAuthClient
+import Text
 import TokenCore
 
 /// The comparison of the configuration file with the active configuration, for `tokenctl doctor`.
@@ -19,20 +20,20 @@ struct ConfigurationDriftCheck {
             found = try configuration.changes()
         } catch {
             // The lines may name sessions that are hidden from this peer. "config check" shows them.
-            let detail = "the file has a mistake, so the agent keeps what it read before"
+            let detail = "the file is invalid, so the agent uses the previous configuration"
             return [check(.problem, detail, remedy: error.remedy, of: nil)]
         }
         let mistakes = found.mistakes.map(check) + secrets()
         guard !found.isEmpty else {
-            return mistakes + [check(.ok, "the agent runs with \(found.file)", remedy: nil, of: nil)]
+            return mistakes + [check(.ok, "the agent uses \(found.file)", remedy: nil, of: nil)]
         }
         let differing = found.changes.map { change in
             let detail =
-                "the file differs from what the agent runs with: \(change.kind.rawValue) \(change.key)"
-            return check(.warning, detail, remedy: "tokenctl reload", of: change.session)
+                "not reloaded: \(change.kind.rawValue) \(change.key)"
+            return check(.warning, detail, remedy: .run("tokenctl reload"), of: change.session)
         }
         let late = found.restarts.map { restart in
-            let remedy = "restart the agent: tokenctl shutdown, then tokenagent"
+            let remedy = Remedy.run("tokenctl shutdown && tokenagent")
             return check(.warning, "\(restart.key): \(restart.reason)", remedy: remedy, of: restart.session)
         }
         return mistakes + differing + late
@@ -55,15 +56,16 @@ struct ConfigurationDriftCheck {
     private func check(_ mistake: SessionConfigurationError) -> DiagnosticCheck {
         let isUnknown = mistake.session.map { !configuration.holds($0) } ?? false
         let isHidden = isUnknown && configuration.hasRules
-        let detail = isHidden ? "a file of a session has a mistake and was left out" : mistake.line
-        let remedy = isHidden ? "tokenctl config check" : "correct it, then: tokenctl reload"
+        let detail = isHidden ? "a session's file is invalid and not used" : mistake.line
+        let remedy: Remedy =
+            isHidden ? .run("tokenctl config check") : .set("a valid value, then run tokenctl reload")
         return check(.problem, detail, remedy: remedy, of: isHidden ? nil : mistake.session)
     }
 
     private func check(
         _ verdict: CheckVerdict,
         _ detail: String,
-        remedy: String?,
+        remedy: Remedy?,
         of session: SessionName?
     ) -> DiagnosticCheck {
         DiagnosticCheck(

@@ -10,6 +10,7 @@ import NIOCore
 import NIOPosix
 import OAuthClient
 import SealedStore
+import Text
 import TokenCore
 
 /// The diagnostics of the store, the memory, the clock, the configuration and servers.
@@ -55,7 +56,7 @@ struct Diagnostics: DiagnosticsProviding {
     func examine(
         _ place: ProbeTarget,
         caFile: String?
-    ) async -> Result<ExaminationMessage, RequestFailure> {
+    ) async -> Result<ServerProbeMessage, RequestFailure> {
         await serverCheck.examine(place, caFile: caFile)
     }
 
@@ -76,10 +77,10 @@ struct Diagnostics: DiagnosticsProviding {
     private func counter() -> [DiagnosticCheck] {
         guard let value = control.store.counterValue else { return [] }
         if let problem = control.counter.problem {
-            let remedy = "correct the program of vault.rollback_counter; it is tried again by itself"
+            let remedy = Remedy.set("vault.rollback_counter to a program that works")
             return [DiagnosticCheck(name: "counter", verdict: .warning, detail: problem, remedy: remedy)]
         }
-        let detail = "an old copy of the store is refused (\(value))"
+        let detail = "old copies of the store are rejected (\(value))"
         return [DiagnosticCheck(name: "counter", verdict: .ok, detail: detail)]
     }
 
@@ -90,15 +91,15 @@ struct Diagnostics: DiagnosticsProviding {
             DiagnosticCheck(
                 name: "vault",
                 verdict: .warning,
-                detail: "locked: nothing is served or refreshed" + reason,
-                remedy: control.lastRefusal?.remedy ?? "tokenctl unlock"
+                detail: "locked: no tokens are served or refreshed" + reason,
+                remedy: control.lastRefusal?.remedy ?? .run("tokenctl unlock")
             )
         case .uninitialized:
             DiagnosticCheck(
                 name: "vault",
                 verdict: .problem,
-                detail: "there is none: logins cannot be kept",
-                remedy: "tokenctl vault init"
+                detail: "not found: logins cannot be stored",
+                remedy: .run("tokenctl vault init")
             )
         }
     }
@@ -113,8 +114,8 @@ struct Diagnostics: DiagnosticsProviding {
             DiagnosticCheck(
                 name: "store",
                 verdict: .problem,
-                detail: "not on the disk yet: \(name)",
-                remedy: "free the disk or correct its permissions; writing is tried again by itself",
+                detail: "not yet on disk: \(name)",
+                remedy: .retry("after freeing disk space or correcting permissions"),
                 sessions: [name]
             )
         }
@@ -128,7 +129,7 @@ struct Diagnostics: DiagnosticsProviding {
                 name: "disk",
                 verdict: .problem,
                 detail: reason,
-                remedy: "make the disk readable"
+                remedy: .set("--state-dir to a directory that the agent can read")
             )
         }
         let isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0
@@ -140,8 +141,8 @@ struct Diagnostics: DiagnosticsProviding {
             return DiagnosticCheck(
                 name: "disk",
                 verdict: .problem,
-                detail: "mounted read-only: no refresh can be stored",
-                remedy: "mount it writable, or move the state directory"
+                detail: "mounted read-only: refreshes cannot be stored",
+                remedy: .set("the mount to read-write, or --state-dir to another directory")
             )
         }
         guard free >= Diagnostics.minimumFreeBytes else {
@@ -149,7 +150,7 @@ struct Diagnostics: DiagnosticsProviding {
                 name: "disk",
                 verdict: .problem,
                 detail: "\(free / 1024) KiB free: refreshes will stop",
-                remedy: "free some space"
+                remedy: .retry("after freeing disk space")
             )
         }
         return DiagnosticCheck(name: "disk", verdict: .ok, detail: "\(free >> 20) MiB free")
@@ -170,14 +171,14 @@ struct Diagnostics: DiagnosticsProviding {
             return DiagnosticCheck(
                 name: "memory",
                 verdict: .ok,
-                detail: "no keys are in memory; it can be locked for them"
+                detail: "no keys in memory; memory can be locked"
             )
         }
         return DiagnosticCheck(
             name: "memory",
             verdict: .warning,
-            detail: "keys are not in locked memory: they may be swapped out",
-            remedy: "raise the limit: ulimit -l, or LimitMEMLOCK= in the unit"
+            detail: "keys are not in locked memory and may be swapped out",
+            remedy: .set("ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit")
         )
     }
 
@@ -186,14 +187,14 @@ struct Diagnostics: DiagnosticsProviding {
             return DiagnosticCheck(
                 name: "sandbox",
                 verdict: .ok,
-                detail: "system calls are filtered and files outside are closed off"
+                detail: "seccomp and Landlock active"
             )
         }
         return DiagnosticCheck(
             name: "sandbox",
             verdict: .warning,
             detail: confinement.gaps.map(\.description).joined(separator: "; "),
-            remedy: "use a kernel with seccomp and Landlock, and allow both in the container"
+            remedy: .set("the kernel or container to allow seccomp and Landlock")
         )
     }
 }
@@ -205,7 +206,7 @@ extension DiagnosticCheck {
             name: "record",
             verdict: .warning,
             detail: problem.description,
-            remedy: isLoss ? problem.session.map { "tokenctl login \($0)" } : nil,
+            remedy: isLoss ? problem.session.map { .run("tokenctl login \($0)") } : nil,
             sessions: problem.session.map { [$0] } ?? []
         )
     }

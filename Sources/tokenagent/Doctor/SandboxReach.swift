@@ -39,7 +39,7 @@ struct SandboxReach: Sendable {
         return lateSockets + lateFiles
     }
 
-    private static let reason = "its directory is outside what the agent may write since its start"
+    private static let reason = "its directory is outside the running agent's sandbox"
 
     private func isWithin(_ directories: [String], _ path: String) -> Bool {
         let place = ReservedPaths.place(of: path).bytewise

@@ -4,6 +4,7 @@ import AgentProtocol
 import AgentServer
 import NIOCore
 import OAuthClient
+import Text
 import TokenCore
 
 /// The check of servers for `tokenctl doctor` and `tokenctl add`: name, connection, certificate and metadata.
@@ -28,7 +29,7 @@ struct ServerCheck: Sendable {
     ) async -> (check: DiagnosticCheck, clockLead: Duration?) {
         let name = "server \(place.address)"
         guard let session = sessions.first else {
-            return (DiagnosticCheck(name: name, verdict: .ok, detail: "no session is there"), nil)
+            return (DiagnosticCheck(name: name, verdict: .ok, detail: "no session"), nil)
         }
         switch await inTime({ await servers.examine(session) }) {
         case .success(let found):
@@ -54,9 +55,9 @@ struct ServerCheck: Sendable {
     func examine(
         _ place: ProbeTarget,
         caFile: String?
-    ) async -> Result<ExaminationMessage, RequestFailure> {
+    ) async -> Result<ServerProbeMessage, RequestFailure> {
         let trust = ServerTrust(caFile: caFile, proxy: proxy)
-        let result: Result<ExaminationMessage, RefreshFailure> =
+        let result: Result<ServerProbeMessage, RefreshFailure> =
             switch place {
             case .issuer(let issuer, let metadata):
                 await inTime { await servers.examine(issuer: issuer, metadata: metadata, trust: trust) }
@@ -93,22 +94,23 @@ struct ServerCheck: Sendable {
         return await work.value
     }
 
-    private func remedy(for kind: FailureClass, _ place: ProbedServer, _ sessions: [SessionName]) -> String {
-        let tables = sessions.map { "session.\($0)" }.joined(separator: ", ")
+    private func remedy(for kind: FailureClass, _ place: ProbedServer, _ sessions: [SessionName]) -> Remedy {
+        let tables = sessions.map { "[session.\($0)]" }.joined(separator: ", ")
         switch kind {
         case .insecure where place.trust.caFile == nil:
-            return "if it has a certificate authority of its own, name its file as ca_file of \(tables)"
-        case .insecure: return "correct ca_file or pins of \(tables), then tokenctl reload"
-        case .misconfigured: return "correct the address or ca_file of \(tables), then tokenctl reload"
-        case .busy, .misbehaved: return "correct the address of \(tables), or try again later"
-        default: return "check the network, the address and the firewall"
+            return .set("ca_file in \(tables) to the server's certificate authority")
+        case .insecure: return .set("ca_file or pins in \(tables), then run tokenctl reload")
+        case .misconfigured: return .set("the address or ca_file in \(tables), then run tokenctl reload")
+        case .busy: return .retry("later")
+        case .misbehaved: return .set("the address in \(tables), then run tokenctl reload")
+        default: return .retry("after checking the network, the address and the firewall")
         }
     }
 }
 
 extension IssuerCapabilities {
-    fileprivate var wire: ExaminationMessage {
-        ExaminationMessage {
+    fileprivate var wire: ServerProbeMessage {
+        ServerProbeMessage {
             $0.flows = flows.map(\.rawValue)
             $0.authentication = authentication?.map(\.rawValue)
             $0.scopes = scopes?.map(\.rawValue)
@@ -121,7 +123,7 @@ extension IssuerCapabilities {
 }
 
 extension ResourceCapabilities {
-    fileprivate var wire: ExaminationMessage {
+    fileprivate var wire: ServerProbeMessage {
         var message = server.wire
         message.resource = resource
         message.issuer = issuer

@@ -59,8 +59,10 @@ struct FleetMembership: Sendable {
         guard keys.label.utf8.elementsEqual(settings.name.utf8) else {
             throw FleetStoreError(
                 .unavailable,
-                "the key is of the fleet \(keys.label), and fleet.name is \(settings.name)",
-                remedy: "give this host the key of its fleet, and restart the agent",
+                "the key is for fleet \(keys.label), but fleet.name is \(settings.name)",
+                remedy: .set(
+                    "the key of fleet \(settings.name) on this host, then run tokenctl shutdown && tokenagent"
+                ),
                 isMistake: true
             )
         }
@@ -84,14 +86,13 @@ struct FleetMembership: Sendable {
             }
         case .command(let command):
             delivered = try await output(of: command, for: "fleet_key_command")
-            source = "what fleet.fleet_key_command prints"
+            source = "the output of fleet.fleet_key_command"
         case .credential(let name):
             guard let credentials else {
                 throw FleetStoreError(
                     .unavailable,
-                    "fleet.fleet_key_credential: no service manager has set CREDENTIALS_DIRECTORY",
-                    remedy: "start the agent as a service with LoadCredential=\(name):FILE, "
-                        + "or name the file in fleet_key_file",
+                    "fleet.fleet_key_credential: CREDENTIALS_DIRECTORY is not set",
+                    remedy: .set("LoadCredential=\(name):FILE in the agent's unit, or fleet.fleet_key_file"),
                     isMistake: true
                 )
             }
@@ -181,7 +182,7 @@ struct FleetMembership: Sendable {
             throw FleetStoreError(
                 .unavailable,
                 "fleet.\(key): \(error.message)",
-                remedy: "try the command as the agent's user, or correct fleet.\(key)"
+                remedy: .set("fleet.\(key) to a command that works for the agent's user")
             )
         }
     }
@@ -194,11 +195,11 @@ struct FleetMembership: Sendable {
         do throws(SmallFile.Failure) {
             return try SmallFile.read(path, sharedWith: access)
         } catch {
-            let remedy = error.remedy ?? "put the file there, or correct fleet.\(key), and restart the agent"
             throw FleetStoreError(
                 .unavailable,
                 "fleet.\(key): \(path): \(error.message)",
-                remedy: remedy,
+                remedy: error.remedy
+                    ?? .set("fleet.\(key) to an existing file, then run tokenctl shutdown && tokenagent"),
                 isMistake: true
             )
         }

@@ -41,7 +41,7 @@ struct BackgroundStart {
     /// Returns the agent of the store: the running one, or a new one.
     ///
     /// - Throws: ``StartFailure`` if a new agent does not become ready.
-    func start() throws(StartFailure) -> RunningAgent {
+    func start() throws(StartFailure) -> DiscoveredAgent {
         if let agent = try running() {
             return told(agent)
         }
@@ -59,23 +59,23 @@ struct BackgroundStart {
     }
 
     /// Prints that an agent is already running, with its socket if that is not the expected one.
-    private func told(_ agent: RunningAgent) -> RunningAgent {
+    private func told(_ agent: DiscoveredAgent) -> DiscoveredAgent {
         let place = agent.socket == places.socket ? "" : " at \(agent.socket)"
-        Console.tell("already running\(place), process \(agent.pid)")
+        Console.tell("already running\(place) (process \(agent.pid))")
         return agent
     }
 
     /// Returns the agent at the socket, or the one elsewhere that uses the store, or `nil` if there is none.
-    private func running() throws(StartFailure) -> RunningAgent? {
+    private func running() throws(StartFailure) -> DiscoveredAgent? {
         do throws(AgentError) {
-            guard let agent = try RunningAgent.find(socket: places.socket) else {
+            guard let agent = try DiscoveredAgent.find(socket: places.socket) else {
                 return StoreHolder.agent(of: places.stateDirectory)
             }
             guard agent.uses(places.stateDirectory) else {
                 throw AgentError(
                     .internal,
                     "the agent at \(places.socket) uses another store, \(agent.stateDirectory)",
-                    remedy: "choose another socket with -a"
+                    remedy: .set("-a to another socket")
                 )
             }
             return agent
@@ -87,7 +87,7 @@ struct BackgroundStart {
     /// Waits until the other agent answers or has ended.
     ///
     /// - Returns: The agent, or `nil` if it has ended.
-    private func awaitOther() throws(StartFailure) -> RunningAgent? {
+    private func awaitOther() throws(StartFailure) -> DiscoveredAgent? {
         let deadline = ContinuousClock.now + BackgroundStart.timeout
         while ContinuousClock.now < deadline {
             if let agent = try running() { return agent }
@@ -100,14 +100,14 @@ struct BackgroundStart {
     private func failure(_ started: (report: String, status: Int32)) -> StartFailure {
         let lines = started.report.split(separator: "\n").map(String.init)
         let code = FailureCode.allCases.first { $0.exitStatus == started.status } ?? .internal
-        var failure = StartFailure(code, "the agent ended before it was ready")
+        var failure = StartFailure(code, "the agent exited before it was ready")
         if !lines.isEmpty, started.report != BackgroundStart.ready { failure.lines = lines }
         return failure
     }
 
     private func spawn() throws(StartFailure) -> (report: String, status: Int32) {
         var ends: [Int32] = [-1, -1]
-        guard unsafe hardening_pipe(&ends) == 0 else { throw .system("make a pipe") }
+        guard unsafe hardening_pipe(&ends) == 0 else { throw .system("create a pipe") }
         defer { close(ends[0]) }
         let start = ProgramStart(
             executable: ProcessEnvironment.executable,

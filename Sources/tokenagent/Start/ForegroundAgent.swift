@@ -74,7 +74,7 @@ enum ForegroundAgent {
             throw .system("follow the parent process")
         }
         guard getppid() == parent else {
-            throw StartFailure(.internal, "the command ended before the agent was ready")
+            throw StartFailure(.internal, "the command exited before the agent was ready")
         }
     }
 

@@ -44,7 +44,7 @@ enum Program {
         case .stageFleetKey(let file): try FleetKeyWork(path: file).rotate(.stage)
         case .activateFleetKey(let file): try FleetKeyWork(path: file).rotate(.activate)
         case .stop:
-            try RunningAgent.stop(AgentLocations(options, environment))
+            try DiscoveredAgent.stop(AgentLocations(options, environment))
             Console.write(syntax(options, environment).forgettingCommands)
         case .foreground: try ForegroundAgent.run(options, environment, workflow)
         case .background:

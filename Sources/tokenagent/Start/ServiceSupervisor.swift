@@ -24,11 +24,12 @@ struct ServiceSupervisor: Sendable {
         guard environment["LISTEN_PID"] == "\(getpid())" else {
             throw StartFailure(
                 .misconfigured,
-                "LISTEN_PID names another process; unset LISTEN_FDS and LISTEN_PID"
+                "LISTEN_PID is not this process",
+                remedy: .run("unset LISTEN_FDS LISTEN_PID")
             )
         }
         guard count == "1" else {
-            throw StartFailure(.misconfigured, "LISTEN_FDS is \(count); exactly one socket can be taken over")
+            throw StartFailure(.misconfigured, "LISTEN_FDS is \(count), but only 1 socket is supported")
         }
         do throws(ListenFailure) {
             return try ListeningSocket.inherited(3)

@@ -61,7 +61,7 @@ struct SignalLoop {
             do throws(RequestFailure) {
                 try await agent.runtime.agent.reloadOnceUnlocked()
             } catch {
-                logger.error("the configuration was not reloaded; the old one stays in force")
+                logger.error("configuration not reloaded; the previous one stays active")
             }
             supervisor.notify("READY=1")
         }

@@ -5,6 +5,7 @@ import AgentServer
 import AgentSettings
 import Glibc
 import SealedStore
+import Text
 
 /// An error that prevents the agent from starting: its lines for the user, and the exit status.
 struct StartFailure: Error {
@@ -12,9 +13,9 @@ struct StartFailure: Error {
     /// The lines of the message, without the program's name.
     var lines: [String]
 
-    init(_ code: FailureCode, _ line: String) {
+    init(_ code: FailureCode, _ line: String, remedy: Remedy? = nil) {
         self.code = code
-        lines = [line]
+        lines = [remedy.map { "\(line) \($0.parenthesized)" } ?? line]
     }
 
     init(_ problems: ConfigurationProblems) {
@@ -27,7 +28,7 @@ struct StartFailure: Error {
     }
 
     init(_ error: UsageError) {
-        self.init(.badRequest, "\(error.message); see tokenagent --help")
+        self.init(.badRequest, error.message, remedy: .see("tokenagent --help"))
     }
 
     init(_ error: StoreError) {
@@ -37,7 +38,7 @@ struct StartFailure: Error {
             case .unsafe, .networkFileSystem: .misconfigured
             default: .internal
             }
-        self.init(code, error.advice)
+        self.init(code, error.description, remedy: error.remedy)
     }
 
     init(_ failure: ListenFailure) {

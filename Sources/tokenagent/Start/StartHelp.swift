@@ -3,27 +3,27 @@
 /// The output of `tokenagent --help`.
 enum StartHelp {
     static let text = """
-        tokenagent keeps OAuth logins alive and hands out access tokens.
+        tokenagent stores OAuth tokens, refreshes them and serves access tokens.
 
         Usage:
-          tokenagent [OPTIONS]                  start in the background, print how to reach it
-          tokenagent [OPTIONS] COMMAND [ARGS]   run COMMAND with an agent around it
-          tokenagent -D [OPTIONS]               stay in the foreground, log to standard error
-          tokenagent -k [-a PATH]               stop the agent of this socket, print how to forget it
-          tokenagent --check-config             report every mistake in the configuration
-          tokenagent --remove-token-files       remove the token files that a killed agent left
+          tokenagent [OPTIONS]                  Start in the background and print the environment
+          tokenagent [OPTIONS] COMMAND [ARGS]   Run COMMAND with an agent that ends with it
+          tokenagent -D [OPTIONS]               Stay in the foreground and log to standard error
+          tokenagent -k [-a PATH]               Stop the agent and print how to unset the environment
+          tokenagent --check-config             Report every error in the configuration
+          tokenagent --remove-token-files       Remove token files left by a killed agent
 
         Options:
-          -a, --socket PATH        listen on PATH
-          --config FILE            read this configuration
-          --state-dir DIR          keep the sealed sessions in DIR
-          --log-level LEVEL        critical, error, warning, notice, info, debug or trace
-          -s, -c, --fish           print for sh, csh or fish; by default as $SHELL says
-          -D, --foreground         stay in the foreground
-          -k, --kill               stop the agent
-          --allow-root             start for root although sudo was used
-          --allow-network-store    keep sessions on NFS and the like, at your own risk
-          --json                   what --check-config finds, as JSON
+          -a, --socket PATH        Listen on PATH
+          --config FILE            Read this configuration file
+          --state-dir DIR          Store encrypted sessions in DIR
+          --log-level LEVEL        Log critical, error, warning, notice, info, debug or trace
+          -s, -c, --fish           Print for sh, csh or fish (default: $SHELL)
+          -D, --foreground         Stay in the foreground
+          -k, --kill               Stop the agent
+          --allow-root             Start as root under sudo
+          --allow-network-store    Allow a store on a network file system, at your own risk
+          --json                   Print the result of --check-config as JSON
           --version, -h, --help
 
         Signals: TERM and INT stop, HUP reloads the configuration, USR1 locks.

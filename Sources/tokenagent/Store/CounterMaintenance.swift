@@ -7,16 +7,16 @@ import SealedStore
 import Synchronization
 import TokenCore
 
-/// The steps of the counter that detects old copies of the store.
+/// The increments of the rollback counter, which detects old copies of the store.
 ///
 /// The program runs while the store continues to work: neither refreshes nor requests wait for it.
 final class CounterMaintenance: Sendable {
-    /// The maximum time by which the last step may delay the end of the agent: 5 seconds.
-    private static let farewell = Duration.seconds(5)
+    /// The maximum time by which the last increment may delay the end of the agent: 5 seconds.
+    private static let shutdownTimeout = Duration.seconds(5)
 
     private struct Plan {
         var timer: (due: NIODeadline, task: Scheduled<Void>)?
-        /// The future that is fulfilled when the active step has ended.
+        /// The future that is fulfilled when the increment in flight has ended.
         var step: EventLoopFuture<Void>?
     }
 
@@ -25,7 +25,7 @@ final class CounterMaintenance: Sendable {
     private let pool: NIOThreadPool
     private let logger: Logger
     private let planned = Mutex(Plan())
-    private let trouble = Mutex<String?>(nil)
+    private let storeError = Mutex<String?>(nil)
 
     init(program: CounterProgram, store: SessionStore, pool: NIOThreadPool, logger: Logger) {
         self.program = program
@@ -34,10 +34,10 @@ final class CounterMaintenance: Sendable {
         self.logger = logger
     }
 
-    /// The error of the last step, or `nil` if it succeeded.
-    var problem: String? { trouble.withLock { $0 } }
+    /// The error of the latest increment of the rollback counter, or `nil` if it succeeded.
+    var problem: String? { storeError.withLock { $0 } }
 
-    /// Schedules a step if the store requires one.
+    /// Schedules an increment if the store requires one.
     ///
     /// Call it after the store has changed, and not on an event loop, as it may block.
     func planStep() {
@@ -55,16 +55,16 @@ final class CounterMaintenance: Sendable {
         }
     }
 
-    /// Makes a last step for the latest changes before the agent ends, if the program is fast enough.
+    /// Increments the counter for the latest changes before the agent ends, if the program is fast enough.
     func stepLast() async {
         guard program.isConfigured else { return }
-        let end = ContinuousClock.now + CounterMaintenance.farewell
-        await stepEnds(within: CounterMaintenance.farewell)
+        let end = ContinuousClock.now + CounterMaintenance.shutdownTimeout
+        await stepEnds(within: CounterMaintenance.shutdownTimeout)
         let rest = end - ContinuousClock.now
         if rest > .zero { await step(early: true, within: rest) }
     }
 
-    /// Waits for the active step, but at most `limit`.
+    /// Waits for the increment in flight, but at most `limit`.
     private func stepEnds(within limit: Duration) async {
         guard let step = planned.withLock(\.step) else { return }
         let promise = program.eventLoop.makePromise(of: Void.self)
@@ -76,7 +76,7 @@ final class CounterMaintenance: Sendable {
         timer.cancel()
     }
 
-    /// Moves the rollback counter by one, unless a move is in flight.
+    /// Increments the rollback counter, unless an increment is in flight.
     private func step(early: Bool = false, within limit: Duration = CounterProgram.timeLimit) async {
         let promise = program.eventLoop.makePromise(of: Void.self)
         defer { promise.succeed() }
@@ -95,9 +95,9 @@ final class CounterMaintenance: Sendable {
     }
 
     private func note(_ problem: String?) {
-        trouble.withLock { $0 = problem }
+        storeError.withLock { $0 = problem }
         guard let problem else { return }
-        logger.warning("old copies of the store may go unnoticed", metadata: ["reason": "\(problem)"])
+        logger.warning("rollback counter failed", metadata: ["reason": "\(problem)"])
     }
 
     /// Runs `work` on the thread that may block.

@@ -31,7 +31,7 @@ struct CounterProgram: Sendable {
     var reading: CounterReading {
         guard isConfigured else { return .notConfigured }
         let answer = eventLoop.makeFutureWithTask { await run(.read) }
-        return (try? answer.wait()) ?? .unusable("it was interrupted")
+        return (try? answer.wait()) ?? .unusable("interrupted")
     }
 
     /// Runs the program with the operation `order` and parses the value it prints.

@@ -3,6 +3,7 @@
 import AgentProtocol
 import Glibc
 import SealedStore
+import Text
 import TokenCore
 
 /// The commands for a fleet's key files, which they write and describe, for `tokenctl fleet`.
@@ -22,13 +23,14 @@ struct FleetKeyWork {
         guard SessionName(name) != nil else {
             throw StartFailure(
                 .badRequest,
-                "a fleet's name is 1 to 64 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+                "a fleet's name has 1 to 64 letters, digits, '.', '_' or '-' and begins with a letter or digit"
             )
         }
         for path in [path, readersPath] where FleetKeyWork.exists(path) {
             throw StartFailure(
                 .misconfigured,
-                "\(path) exists: name another file, or give its fleet a new key with tokenctl fleet rekey"
+                "\(path) already exists",
+                remedy: .retry("with another file")
             )
         }
         try work { () throws(FleetKeyError) in try FleetKeyFile.create(path, label: name) }
@@ -59,17 +61,25 @@ struct FleetKeyWork {
         } catch {
             throw StartFailure(
                 error == .outOfMemory ? .internal : .misconfigured,
-                "\(path) \(sentence(about: error))"
+                "\(path) \(sentence(about: error))",
+                remedy: remedy(for: error)
             )
         }
     }
 
     private func sentence(about fault: FleetKeyError) -> String {
         switch fault {
-        case .file(.missing): "cannot be used: it is not there, or its directory is not"
-        case .otherReadersFile: "\(fault.sentence): move that away"
-        case .readersKey: "is the readers' key, of which no new one can be made: name the keepers' file"
+        case .file(.missing): "cannot be used: the file or its directory does not exist"
+        case .readersKey: "is the readers' key and cannot be renewed"
         default: fault.sentence
+        }
+    }
+
+    private func remedy(for fault: FleetKeyError) -> Remedy? {
+        switch fault {
+        case .otherReadersFile, .nothingStaged: fault.remedy
+        case .readersKey: .retry("with the keepers' file")
+        default: nil
         }
     }
 

@@ -22,7 +22,7 @@ struct OpenedStore {
         do throws(SealedMemoryError) {
             memory = try SealedMemory()
         } catch {
-            throw StartFailure(.internal, "the system refused memory for keys")
+            throw StartFailure(.internal, "cannot allocate locked memory for keys")
         }
         do throws(StoreError) {
             let directory = try StoreDirectory(
@@ -59,7 +59,7 @@ struct OpenedStore {
         } catch let error as StoreError {
             throw StartFailure(error)
         } catch {
-            throw StartFailure(.internal, "the system refused memory for keys")
+            throw StartFailure(.internal, "cannot allocate locked memory for keys")
         }
     }
 
@@ -83,7 +83,7 @@ struct OpenedStore {
                 )
             } catch {
                 // If the error is in the store itself, the second attempt reports it.
-                logger.info("the runtime directory is not used", metadata: ["reason": "\(error)"])
+                logger.info("runtime directory not used", metadata: ["reason": "\(error)"])
             }
         }
         return try SessionStore(
@@ -102,6 +102,6 @@ struct OpenedStore {
     ) throws(StoreError) {
         guard store.state == .uninitialized else { return }
         try store.initialize(with: .keyFile(path: settings.keyFile))
-        logger.notice("made a new store", metadata: ["path": "\(store.stateDirectory)"])
+        logger.notice("store created", metadata: ["path": "\(store.stateDirectory)"])
     }
 }

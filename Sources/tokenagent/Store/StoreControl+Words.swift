@@ -12,8 +12,8 @@ extension StoreAccessError {
         case .secretNeeded, .locked: self = .passphraseNeeded
         case .unavailable, .damagedVault, .outOfMemory, .olderCopy, .otherCounter, .counterNotConfigured,
             .unknownAge, .counterUnusable, .noExternalSecret:
-            self = .failed(error.advice)
-        default: self = .notPossible(error.advice)
+            self = .failed(error.description, remedy: error.remedy)
+        default: self = .notPossible(error.description, remedy: error.remedy)
         }
     }
 }
@@ -23,11 +23,11 @@ extension CounterVerdict {
     var news: String? {
         switch self {
         case .noCounter, .follows: nil
-        case .adopted: "the store has a counter from now on, which detects old copies of it"
+        case .adopted: "rollback counter adopted"
         case .accepted(let counter):
-            "the store and the counter at \(counter) belong together from now on, as vault.rollback_counter_accept says"
+            "rollback counter accepted at \(counter) (vault.rollback_counter_accept)"
         case .givenUp:
-            "the store has no counter any more, as vault.rollback_counter_accept says"
+            "rollback counter removed (vault.rollback_counter_accept)"
         }
     }
 }
@@ -55,8 +55,8 @@ extension StoreProblem {
     static func lossOfUnknownSessions(_ problems: [StoreProblem]) -> String? {
         let candidates = problems.filter { $0.kind == .unreadable && $0.session == nil }
         guard let first = candidates.first else { return nil }
-        let others = candidates.count > 1 ? " (and \(candidates.count - 1) more, see tokenctl doctor)" : ""
-        return "a record that may have been its own cannot be read: \(first.description)\(others)"
+        let others = candidates.count > 1 ? " (and \(candidates.count - 1) more; see: tokenctl doctor)" : ""
+        return "its record may be an unreadable one: \(first.description)\(others)"
     }
 }
 

@@ -15,9 +15,9 @@ enum StoreHolder {
     ///
     /// If the lock file's contents are missing, old or forged, no agent answers, or one that names another
     /// store.
-    static func agent(of stateDirectory: String) -> RunningAgent? {
+    static func agent(of stateDirectory: String) -> DiscoveredAgent? {
         guard let socket = StoreLockFile(of: stateDirectory)?.note?.socket,
-            let agent = try? RunningAgent.find(socket: socket), agent.uses(stateDirectory)
+            let agent = try? DiscoveredAgent.find(socket: socket), agent.uses(stateDirectory)
         else { return nil }
         return agent
     }

@@ -32,7 +32,8 @@ struct StoreReservation: ~Copyable {
             case false? where waited >= StoreReservation.timeout:
                 throw StartFailure(
                     .temporarilyUnavailable,
-                    "process \(holder ?? 0) holds \(stateDirectory)/lock and has not ended; try again when it has"
+                    "process \(holder ?? 0) is still using \(stateDirectory)",
+                    remedy: .retry("after process \(holder ?? 0) has exited")
                 )
             // An ending process is visible while it holds the lock. This one is in another namespace, or has
             // left no number.

@@ -18,7 +18,7 @@ enum StoreTakeover {
         guard let lock = StoreLockFile(of: stateDirectory), lock.isHeld, let holder = lock.holder else {
             return
         }
-        Console.tell("process \(holder) uses the store: stopping it to take its place")
+        Console.tell("stopping process \(holder), which uses the store")
         guard kill(holder, SIGTERM) == 0 || errno == ESRCH else { throw .system("stop process \(holder)") }
         guard lock.isFreed() else {
             throw StartFailure(

@@ -22,7 +22,7 @@ final class ActiveConfiguration: ConfigurationProviding {
     private let memory: SealedMemory
     private let servers: AuthorizationServers
     private let hooks: EventHooks
-    private let commands: ActiveCommands
+    private let commands: ConfiguredCommands
     private let threshold: LogThreshold
     private let logger: Logger
     /// The directories that the sandbox permits, or `nil` if nothing is restricted.
@@ -46,7 +46,7 @@ final class ActiveConfiguration: ConfigurationProviding {
         memory: SealedMemory,
         servers: AuthorizationServers,
         hooks: EventHooks,
-        commands: ActiveCommands,
+        commands: ConfiguredCommands,
         threshold: LogThreshold,
         reach: SandboxReach?,
         logger: Logger
@@ -144,7 +144,7 @@ final class ActiveConfiguration: ConfigurationProviding {
             throw RequestFailure(
                 code: .misconfigured,
                 message: error.lines.joined(separator: "\n"),
-                remedy: "tokenctl config check"
+                remedy: .run("tokenctl config check")
             )
         }
     }
@@ -180,7 +180,7 @@ final class ActiveConfiguration: ConfigurationProviding {
                 }
             }
         } catch {
-            throw RequestFailure(code: .locked, message: "the agent is locked", remedy: "tokenctl unlock")
+            throw RequestFailure(code: .locked, message: "agent is locked", remedy: .run("tokenctl unlock"))
         }
         servers.replaceProfiles(profiles)
         eraseAll(but: sealed)
@@ -202,7 +202,7 @@ final class ActiveConfiguration: ConfigurationProviding {
         do throws(RequestFailure) {
             _ = try load()
         } catch {
-            logger.warning("client secrets are missing until the configuration is corrected")
+            logger.warning("client secrets not loaded: the configuration is invalid")
         }
     }
 
@@ -262,7 +262,7 @@ final class ActiveConfiguration: ConfigurationProviding {
 extension Logger {
     /// Logs an error in the configuration with its location.
     func mistake(_ line: String) {
-        error("configuration mistake", metadata: ["at": "\(line)"])
+        error("configuration invalid", metadata: ["at": "\(line)"])
     }
 }
 
@@ -321,7 +321,7 @@ extension RestrictedSocket {
 }
 
 extension TokenFileTarget {
-    fileprivate init(_ file: FileSettings) {
+    fileprivate init(_ file: TokenFileSettings) {
         self.init(
             path: file.path,
             session: file.session,

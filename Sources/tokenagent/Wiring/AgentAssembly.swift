@@ -55,7 +55,11 @@ struct AgentAssembly {
         threads = try AgentThreads(runner: runner.commands, table: table)
         hooks = EventHooks(commands: threads.commands, desktop: DesktopSession(environment), logger: logger)
         servers = AgentAssembly.servers(opened, threads, workflow, environment, runner, logger)
-        let commands = ActiveCommands(runner: threads.commands, eventLoop: threads.network, logger: logger)
+        let commands = ConfiguredCommands(
+            runner: threads.commands,
+            eventLoop: threads.network,
+            logger: logger
+        )
         let inForce = ActiveConfiguration(
             file: places.configuration,
             home: places.home,
@@ -111,7 +115,7 @@ struct AgentAssembly {
                 pool: threads.pool,
                 eventLoop: threads.network
             ),
-            answers: AnswerControl(store: opened.store, logger: logger),
+            answers: ResponseRecordingControl(store: opened.store, logger: logger),
             door: GuardConnector(socket: runner.door),
             variables: ProxyVariables { environment[$0] },
             eventLoopGroup: threads.network,
@@ -205,7 +209,7 @@ extension TokenFileLedger {
     /// Removes files left by a killed agent, before any program takes them for tokens of this one.
     fileprivate func removeLeftovers(_ logger: Logger) {
         for line in removeFiles() {
-            logger.warning("a token file that was left cannot be removed", metadata: ["file": "\(line)"])
+            logger.warning("leftover token file not removed", metadata: ["file": "\(line)"])
         }
     }
 }
@@ -223,10 +227,11 @@ extension AgentAssembly {
         guard !settings.requiresLockedMemory else {
             throw StartFailure(
                 .misconfigured,
-                "memory for keys cannot be locked; raise RLIMIT_MEMLOCK or unset vault.require_locked_memory"
+                "cannot lock memory for keys",
+                remedy: .set("RLIMIT_MEMLOCK to a higher limit, or vault.require_locked_memory to false")
             )
         }
-        logger.warning("memory for keys cannot be locked and may be swapped out; raise RLIMIT_MEMLOCK")
+        logger.warning("memory for keys not locked (set: RLIMIT_MEMLOCK to a higher limit)")
         return false
     }
 
@@ -291,7 +296,7 @@ extension AgentAssembly {
         do throws(RequestFailure) {
             return try inForce.adopt(settings)
         } catch {
-            throw StartFailure(error.code, error.message)
+            throw StartFailure(error.code, error.message, remedy: error.remedy)
         }
     }
 }

@@ -50,7 +50,7 @@ enum CommandRunnerStart {
         do throws(ProgramFailure) {
             _ = try start.start()
         } catch {
-            Console.tell("hooks and commands cannot run: \(error.message)")
+            Console.tell("cannot run hooks and commands: \(error.message)")
         }
         return Sockets(commands: commands, door: door)
     }
@@ -58,7 +58,7 @@ enum CommandRunnerStart {
     private static func socketPair() throws(StartFailure) -> (ours: Int32, its: Int32) {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-        guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .system("make a socket pair") }
+        guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw .system("create a socket pair") }
         return (ends[0], ends[1])
     }
 

@@ -23,10 +23,10 @@ struct ConfigurationDifference {
         changes.changes += replacedSecrets(in: settings, among: Set(written))
         let late = atStart?.keys(changedIn: settings) ?? []
         changes.restarts = late.map {
-            ConfigurationChanges.Restart($0, reason: "it is read at the start alone")
+            ConfigurationChanges.Restart($0, reason: "read only when the agent starts")
         }
         if isLevelFixed, settings.logLevel != old.logLevel {
-            let reason = "the agent was started with --log-level"
+            let reason = "fixed by --log-level"
             changes.restarts.append(ConfigurationChanges.Restart("agent.log_level", reason: reason))
         }
         changes.restarts += settings.sessions.flatMap(outOfReach)
@@ -56,7 +56,7 @@ struct ConfigurationDifference {
             return ConfigurationChanges.Restart(
                 "session.\(session.name).\(key)",
                 session: session.name,
-                reason: "\(path) is outside what the agent may read since its start"
+                reason: "\(path) is outside the running agent's sandbox"
             )
         }
     }

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: MIT
 
-import AgentProtocol
 import AgentSettings
+import CommandClient
 import CommandExecution
-import Glibc
-import OAuthClient
+import Logging
+import NIOCore
+import Synchronization
+import TokenCore
 
-/// The commands of a configuration, as a table for the process that runs them.
-extension CommandTable {
-    init(_ settings: Settings) {
-        var entries: [Entry] = []
-        let hooks = settings.hooks
-        if hooks.isOnDesktop { entries.append(Entry(words: DesktopNotice.command)) }
-        for words in [hooks.loginRequired, hooks.event, hooks.confirm, settings.vault.unlockCommand] {
-            entries.append(Entry(words: words))
-        }
-        entries.append(Entry(words: settings.vault.rollbackCounter, takesOrder: true))
-        entries += settings.proxy.commands.map { Entry(words: $0) }
-        entries += settings.fleet?.commands.map { Entry(words: $0) } ?? []
-        for session in settings.sessions {
-            entries += session.commands.map { Entry(words: $0) }
-        }
-        self.init(entries.filter { !$0.words.isEmpty })
+/// The commands of the active configuration, synchronized with the process that runs them.
+final class ConfiguredCommands: Sendable {
+    private let runner: CommandRunnerClient
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private let unlockCommand = Mutex<[String]>([])
+
+    init(runner: CommandRunnerClient, eventLoop: any EventLoop, logger: Logger) {
+        self.runner = runner
+        self.eventLoop = eventLoop
+        self.logger = logger
     }
 
-    /// Sends the first table to the runner at the other end of `socket`.
-    ///
-    /// Its absence is noticed elsewhere.
-    ///
-    /// Blocks until the table is written. Call it before any peer is connected to this process.
-    func hand(to socket: Int32) {
-        Descriptor.write(RunnerFrame.handing(self), to: socket)
+    /// Returns whether a slot of the store may run `command` to open the store.
+    func mayUnlock(with command: [String]) -> Bool {
+        !command.isEmpty && unlockCommand.withLock { $0 == command }
     }
 
-    /// Writes the table of the configuration to standard output.
+    /// Makes the process that runs commands read the file itself, if the commands have changed.
     ///
-    /// - Throws: ``StartFailure`` if the configuration has an error.
-    static func list(_ places: AgentLocations) throws(StartFailure) {
-        // The configuration may contain a client secret.
-        try ProcessHardening.refuseInspection()
-        do throws(ConfigurationProblems) {
-            let settings = try places.configuration.settings(home: places.home)
-            Descriptor.write(CommandTable(settings).encoded, to: STDOUT_FILENO)
-        } catch {
-            throw StartFailure(error)
+    /// Blocks, so it must not be called on an event loop.
+    ///
+    /// - Parameters:
+    ///   - settings: The settings as written in the file.
+    ///   - keepsFormer: Whether commands of the previous settings may still run.
+    func adopt(_ settings: Settings, keepsFormer: Bool) {
+        unlockCommand.withLock { $0 = settings.vault.unlockCommand }
+        let answer = eventLoop.makeFutureWithTask { [runner] () -> CommandFailure? in
+            do throws(CommandFailure) {
+                try await runner.adopt(CommandTable(settings), keepsFormer: keepsFormer)
+                return nil
+            } catch {
+                return error
+            }
         }
+        guard let failure = try? answer.wait() else { return }
+        logger.warning("changed commands not loaded", metadata: ["reason": "\(failure.message)"])
     }
 }

@@ -22,7 +22,7 @@ final class EventHooks: EventObserving {
     private static let settled: Set<EventName> = [.loggedIn, .loggedOut]
 
     /// The active settings.
-    private struct Standing {
+    private struct ActiveSettings {
         var hooks = HookSettings()
         /// The sessions that are derived from others.
         var derived: Set<SessionName> = []
@@ -35,7 +35,7 @@ final class EventHooks: EventObserving {
         }
     }
 
-    private let standing = Mutex(Standing())
+    private let standing = Mutex(ActiveSettings())
     private let commands: any CommandRunning
     /// The desktop, or `nil` if the user has none on this machine.
     private let desktop: DesktopSession?
@@ -58,7 +58,7 @@ final class EventHooks: EventObserving {
     ///   - hooks: The hooks to run.
     ///   - derived: The sessions that are derived from others.
     func adopt(_ hooks: HookSettings, derived: Set<SessionName>) {
-        standing.withLock { $0 = Standing(hooks: hooks, derived: derived) }
+        standing.withLock { $0 = ActiveSettings(hooks: hooks, derived: derived) }
     }
 
     func observe(_ event: AgentEvent) {
@@ -68,7 +68,7 @@ final class EventHooks: EventObserving {
         }
         guard wanted, case .dropped(let lost) = arrival.yield(event) else { return }
         logger.warning(
-            "a hook is too slow; an event was left out",
+            "hook too slow, event dropped",
             metadata: ["event": "\(lost.name.rawValue)"]
         )
     }
@@ -101,7 +101,7 @@ final class EventHooks: EventObserving {
         return (1...10).contains(digits.count) ? String(decoding: digits, as: UTF8.self) : nil
     }
 
-    private func shows(_ event: AgentEvent, _ standing: Standing) -> Bool {
+    private func shows(_ event: AgentEvent, _ standing: ActiveSettings) -> Bool {
         desktop != nil && standing.hooks.isOnDesktop && EventHooks.noticed.contains(event.name)
             && !standing.endedWithSource(event)
     }
@@ -134,9 +134,9 @@ final class EventHooks: EventObserving {
                 }
                 return result.standardOutput
             }
-            logger.warning("a hook failed", metadata: text)
+            logger.warning("hook failed", metadata: text)
         } catch {
-            logger.warning("a hook failed", metadata: ["reason": "\(error.message)"])
+            logger.warning("hook failed", metadata: ["reason": "\(error.message)"])
         }
         return []
     }

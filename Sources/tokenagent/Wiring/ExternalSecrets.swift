@@ -35,7 +35,7 @@ struct ExternalSecrets: Sendable {
             do throws(StoreError) {
                 secrets[slot.index] = try read(provider, name)
             } catch {
-                logger.warning("a way to unlock does not work", metadata: ["reason": "\(error)"])
+                logger.warning("automatic unlock failed", metadata: ["reason": "\(error)"])
             }
         }
         return secrets
@@ -49,7 +49,7 @@ struct ExternalSecrets: Sendable {
         case .command: try run(name.split(separator: "\0", omittingEmptySubsequences: false).map(String.init))
         case .systemdCredential: try credential(name)
         case .secretService, .keychain:
-            throw .noExternalSecret(provider, name: name, reason: "this version cannot ask such a keyring")
+            throw .noExternalSecret(provider, name: name, reason: "this version does not support keyrings")
         }
     }
 
@@ -58,9 +58,7 @@ struct ExternalSecrets: Sendable {
             .noExternalSecret(.command, name: command.first ?? "", reason: reason)
         }
         guard mayRun(command) else {
-            throw failure(
-                "it is not the unlock_command of [vault]; set it there, then reload or restart the agent"
-            )
+            throw failure("it was not run, because it is not the unlock_command in [vault]")
         }
         let answer = eventLoop.makeFutureWithTask { [commands] () -> Result<[UInt8], CommandFailure> in
             do throws(CommandFailure) {
@@ -70,11 +68,11 @@ struct ExternalSecrets: Sendable {
             }
         }
         guard let outcome = try? answer.wait() else {
-            throw failure("it was interrupted")
+            throw failure("interrupted")
         }
         switch outcome {
         case .failure(let failed): throw failure(failed.message)
-        case .success(let output): return try secret(output, orThrow: failure("it printed nothing"))
+        case .success(let output): return try secret(output, orThrow: failure("no output"))
         }
     }
 
@@ -83,10 +81,10 @@ struct ExternalSecrets: Sendable {
             .noExternalSecret(.systemdCredential, name: name, reason: reason)
         }
         guard let credentials else {
-            throw failure("CREDENTIALS_DIRECTORY is not set: no service manager gave it")
+            throw failure("CREDENTIALS_DIRECTORY is not set")
         }
         guard !name.contains("/"), name != ".." else {
-            throw failure("a credential's name holds no /")
+            throw failure("a credential's name cannot contain /")
         }
         let path = "\(credentials)/\(name)"
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)

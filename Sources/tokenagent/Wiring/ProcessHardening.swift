@@ -18,18 +18,18 @@ enum ProcessHardening {
     /// It must not have more rights than the user who started it expects.
     static func objection(allowsRoot: Bool) -> String? {
         if hardening_has_borrowed_privileges() != 0 {
-            return "it must not be set-uid, set-gid or have capabilities"
+            return "tokenagent must not be set-uid, set-gid or have capabilities"
         }
         if geteuid() == 0, !allowsRoot, unsafe getenv("SUDO_UID") != nil {
             return
-                "started by sudo it would keep the sessions of root; run it as yourself, or pass --allow-root"
+                "refusing to run as root under sudo (set: --allow-root)"
         }
         return nil
     }
 
     /// Protects a process with secrets: no core dumps, no debugger, no access by the user's other processes.
     static func refuseInspection() throws(StartFailure) {
-        guard hardening_refuse_inspection() == 0 else { throw .system("refuse to be inspected") }
+        guard hardening_refuse_inspection() == 0 else { throw .system("prevent inspection by debuggers") }
         signal(SIGPIPE, SIG_IGN)
         // A file size limit (`ulimit -f`) is like a full disk: an error to report, not the end of the
         // process.
@@ -40,7 +40,7 @@ enum ProcessHardening {
     static func refuseNewRights() throws(StartFailure) {
         // Not earlier: files that commands write get the user's mask, not the agent's.
         _ = umask(0o077)
-        guard hardening_refuse_new_privileges() == 0 else { throw .system("give up new privileges") }
+        guard hardening_refuse_new_privileges() == 0 else { throw .system("disable new privileges") }
         // Only root has capabilities. A service manager may forbid dropping them, but then it has removed
         // them itself.
         _ = hardening_drop_capabilities()
@@ -52,7 +52,7 @@ enum ProcessHardening {
     /// Enters the sandbox, in the agent, with its files open and before a second thread starts.
     static func confine(to files: FileRules, _ logger: Logger) -> ConfinementReport {
         let report = Confinement.enter(files)
-        for gap in report.gaps { logger.warning("not confined as it should be", metadata: ["gap": "\(gap)"]) }
+        for gap in report.gaps { logger.warning("sandbox incomplete", metadata: ["gap": "\(gap)"]) }
         return report
     }
 

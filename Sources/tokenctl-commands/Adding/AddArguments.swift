@@ -6,20 +6,20 @@ import Glibc
 
 /// The options for the authorization server of a new session.
 struct ServerArguments: ParsableArguments {
-    @Option(help: "A provider whose facts are known.")
+    @Option(help: "A provider with built-in settings.")
     var preset: Preset?
 
     @Option(help: "The kind of server.")
     var kind: SessionKind?
 
     @Option(
-        help: ArgumentHelp("The address of the authorization server, or access portal.", valueName: "url")
+        help: ArgumentHelp("The issuer URL of the server, or the access portal.", valueName: "url")
     )
     var issuer: String?
 
     @Option(
         name: .customLong("metadata-url"),
-        help: ArgumentHelp("The issuer's metadata, where its address does not lead there.", valueName: "url")
+        help: ArgumentHelp("The URL of the issuer's metadata, if not at the usual path.", valueName: "url")
     )
     var metadata: String?
 
@@ -31,34 +31,37 @@ struct ServerArguments: ParsableArguments {
 
     @Option(
         name: .customLong("ca-file"),
-        help: ArgumentHelp("The certificates of a private authority.", valueName: "file")
+        help: ArgumentHelp("The certificates of a private CA.", valueName: "file")
     )
     var caFile: String?
 
-    @Option(name: .customLong("token-endpoint"), help: ArgumentHelp("For --kind oauth2.", valueName: "url"))
+    @Option(
+        name: .customLong("token-endpoint"),
+        help: ArgumentHelp("The token endpoint, for --kind oauth2.", valueName: "url")
+    )
     var tokenEndpoint: String?
 
     @Option(
         name: .customLong("authorization-endpoint"),
-        help: ArgumentHelp("For --kind oauth2.", valueName: "url")
+        help: ArgumentHelp("The authorization endpoint, for --kind oauth2.", valueName: "url")
     )
     var authorizationEndpoint: String?
 
     @Option(
         name: .customLong("device-authorization-endpoint"),
-        help: ArgumentHelp("For --kind oauth2.", valueName: "url")
+        help: ArgumentHelp("The device authorization endpoint, for --kind oauth2.", valueName: "url")
     )
     var deviceAuthorizationEndpoint: String?
 
     @Option(
         name: .customLong("revocation-endpoint"),
-        help: ArgumentHelp("Where tokens are revoked at a logout (RFC 7009).", valueName: "url")
+        help: ArgumentHelp("The endpoint that revokes tokens (RFC 7009).", valueName: "url")
     )
     var revocationEndpoint: String?
 
     @Option(
         help: ArgumentHelp(
-            "For --kind cognito, aws_role and github_app: the address, if it is another.",
+            "The URL of the service, for --kind cognito, aws_role or github_app.",
             valueName: "url"
         )
     )
@@ -66,11 +69,11 @@ struct ServerArguments: ParsableArguments {
 
     @Option(
         name: .customLong("role-arn"),
-        help: ArgumentHelp("The AWS role that is given for the token of --from.", valueName: "arn")
+        help: ArgumentHelp("The AWS role to assume with the token of --from.", valueName: "arn")
     )
     var roleARN: String?
 
-    @Option(help: ArgumentHelp("For --kind aws_role and aws_sso: the AWS region.", valueName: "region"))
+    @Option(help: ArgumentHelp("The AWS region, for --kind aws_role or aws_sso.", valueName: "region"))
     var region: String?
 
     /// The kind that was given or that other options imply.
@@ -104,25 +107,27 @@ struct ServerArguments: ParsableArguments {
         let kind = kindMeant
         let written = endpoints.filter { $0.key != endpointKey }
         if let other = written.first(where: { $0.key != "revocation_endpoint" }), kind != .oauth2 {
-            throw ValidationError("\(other.option) goes with --kind oauth2")
+            throw ValidationError("\(other.option) requires --kind oauth2")
         }
         guard revocationEndpoint == nil || kind.isStandard else {
-            throw ValidationError("--revocation-endpoint goes with --kind oidc and oauth2")
+            throw ValidationError("--revocation-endpoint requires --kind oidc or oauth2")
         }
         guard endpoint == nil || [.cognito, .awsRole, .githubApp].contains(kind) else {
-            throw ValidationError("--endpoint goes with --kind cognito, aws_role or github_app")
+            throw ValidationError("--endpoint requires --kind cognito, aws_role or github_app")
         }
         guard resource == nil || preset == nil && kind == .oidc else {
-            throw ValidationError("--url goes with --kind oidc, and with no preset")
+            throw ValidationError("--url requires --kind oidc and cannot be combined with --preset")
         }
         guard metadata == nil || kind == .oidc && resource == nil else {
-            throw ValidationError("--metadata-url goes with --kind oidc, and not with --url")
+            throw ValidationError("--metadata-url requires --kind oidc and cannot be combined with --url")
         }
         guard (roleARN != nil) == (kind == .awsRole), roleARN == nil || preset == nil else {
-            throw ValidationError("--role-arn and --kind aws_role go together, and with no preset")
+            throw ValidationError(
+                "--role-arn and --kind aws_role require each other and cannot be combined with --preset"
+            )
         }
         guard region == nil || kind.hasRegion else {
-            throw ValidationError("--region goes with --kind aws_role and aws_sso")
+            throw ValidationError("--region requires --kind aws_role or aws_sso")
         }
         try ClientArguments.check([("--ca-file", caFile)])
     }
@@ -140,43 +145,43 @@ extension KnownEndpoint {
 struct ClientArguments: ParsableArguments {
     @Option(
         name: .customLong("client-id"),
-        help: ArgumentHelp("The client registered at the server.", valueName: "id")
+        help: ArgumentHelp("The ID of the client registered at the server.", valueName: "id")
     )
     var id: String?
 
     @Option(
         name: .customLong("client-secret-file"),
-        help: ArgumentHelp("A file that holds the client's secret.", valueName: "file")
+        help: ArgumentHelp("A file with the client secret.", valueName: "file")
     )
     var secretFile: String?
 
     @Flag(
         name: .customLong("client-secret-stdin"),
-        help: "Read the client's secret from standard input; the agent keeps it sealed."
+        help: "Read the client secret from standard input; the agent stores it encrypted."
     )
     var readsSecret = false
 
     @Option(
         name: .customLong("client-key-file"),
-        help: ArgumentHelp("A file that holds the client's private key.", valueName: "file")
+        help: ArgumentHelp("A file with the client's private key.", valueName: "file")
     )
     var keyFile: String?
 
     @Option(
         name: .customLong("client-key-id"),
-        help: ArgumentHelp("The name of that key at the server.", valueName: "id")
+        help: ArgumentHelp("The ID of that key at the server.", valueName: "id")
     )
     var keyID: String?
 
     @Option(
         name: .customLong("client-certificate-file"),
-        help: ArgumentHelp("A file that holds the client's certificate.", valueName: "file")
+        help: ArgumentHelp("A file with the client's certificate.", valueName: "file")
     )
     var certificateFile: String?
 
     @Option(
         name: .customLong("client-authentication"),
-        help: ArgumentHelp("How the client proves itself.", valueName: "way")
+        help: ArgumentHelp("The client authentication method.", valueName: "way")
     )
     var authentication: Authentication?
 
@@ -185,7 +190,7 @@ struct ClientArguments: ParsableArguments {
 
     func validate() throws {
         guard secretFile == nil || !readsSecret else {
-            throw ValidationError("--client-secret-file and --client-secret-stdin exclude each other")
+            throw ValidationError("--client-secret-file cannot be combined with --client-secret-stdin")
         }
         try ClientArguments.check([
             ("--client-secret-file", secretFile), ("--client-key-file", keyFile),

@@ -3,16 +3,18 @@
 import AgentProtocol
 import ArgumentParser
 import CommandCore
+import Text
 
 /// The command `add`, which creates a session in a separate file next to the configuration file.
 struct AddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
-        abstract: "Make a session without writing its table by hand.",
+        abstract: "Create a session.",
         discussion: """
-            The agent looks at the issuer's metadata first; what it offers is printed, with what was chosen. What is \
-            missing, the name included, is asked for at the terminal. The session is written to a file of its own, sessions.d/NAME.toml \
-            beside the configuration file, after it was checked together with everything else.
+            The agent reads the issuer's metadata first. The features of the issuer and the choices are \
+            printed. At a terminal, missing values are prompted for, also the name. The session is checked \
+            together with the rest of the configuration and written to sessions.d/NAME.toml next to the \
+            configuration file.
             """
     )
 
@@ -25,23 +27,23 @@ struct AddCommand: ParsableCommand {
 
     @Option(
         name: .customLong("scope"),
-        help: ArgumentHelp("A scope to ask for at a login; repeatable.", valueName: "scope")
+        help: ArgumentHelp("A scope to request at a login; repeatable.", valueName: "scope")
     )
     var scopes: [String] = []
 
-    @Option(help: "How to log in, or jwt_bearer.")
-    var flow: AddedFlow?
+    @Option(help: "The login flow, or jwt_bearer.")
+    var flow: NewSessionFlow?
 
     @OptionGroup var authorization: AuthorizationArguments
 
     @OptionGroup var grant: GrantArguments
 
-    @Option(help: ArgumentHelp("Who the tokens are for, where the server wants that.", valueName: "name"))
+    @Option(help: ArgumentHelp("The audience of the tokens, if the server requires one.", valueName: "name"))
     var audience: String?
 
     @Option(
         name: .customLong("resource"),
-        help: ArgumentHelp("An address to ask for tokens for (RFC 8707); repeatable.", valueName: "url")
+        help: ArgumentHelp("A resource to request tokens for (RFC 8707); repeatable.", valueName: "url")
     )
     var resources: [String] = []
 
@@ -51,7 +53,7 @@ struct AddCommand: ParsableCommand {
     )
     var hosts: [String] = []
 
-    @Flag(name: .customLong("print"), help: "Only print the file.")
+    @Flag(name: .customLong("print"), help: "Print the file and write nothing.")
     var isPrinted = false
 
     @OptionGroup var agent: AgentOptions
@@ -59,41 +61,39 @@ struct AddCommand: ParsableCommand {
     func validate() throws {
         let source = grant.source
         guard source == nil || flow == nil || flow == .jwtBearer else {
-            throw ValidationError(
-                "--from goes with no --flow but jwt_bearer: nobody logs in to such a session"
-            )
+            throw ValidationError("--from cannot be combined with a --flow other than jwt_bearer")
         }
         guard source == nil || server.kindMeant.isStandard || server.kindMeant == .awsRole else {
-            throw ValidationError("--from goes with --kind oidc, oauth2 and aws_role")
+            throw ValidationError("--from requires --kind oidc, oauth2 or aws_role")
         }
         guard source != nil || server.kindMeant != .awsRole else {
-            throw ValidationError("--role-arn needs --from: the session whose token the role is given for")
+            throw ValidationError("--role-arn requires --from")
         }
         guard flow != .jwtBearer || grant.hasAssertion || source != nil else {
             throw ValidationError(
-                "--flow jwt_bearer needs --from, --assertion-file, --assertion-key-file or --service-account-file"
+                "--flow jwt_bearer requires --from, --assertion-file, --assertion-key-file or --service-account-file"
             )
         }
         guard !grant.hasAssertion || server.kindMeant.isStandard && (flow == nil || flow == .jwtBearer) else {
-            throw ValidationError("an assertion goes with --flow jwt_bearer, of --kind oidc and oauth2")
+            throw ValidationError("an assertion requires --flow jwt_bearer and --kind oidc or oauth2")
         }
         guard (grant.appID != nil) == (server.kindMeant == .githubApp) else {
-            throw ValidationError("--app-id and --kind github_app go together")
+            throw ValidationError("--app-id and --kind github_app require each other")
         }
         guard resources.isEmpty || server.resource == nil else {
-            throw ValidationError("--resource goes without --url, which is asked for by itself")
+            throw ValidationError("--resource cannot be combined with --url")
         }
     }
 
     func run() throws {
-        let interview = SessionPrompts(command: self)
-        let file = try SessionFile(try interview.name(), for: agent.endpoint)
+        let prompts = SessionPrompts(command: self)
+        let file = try SessionFile(try prompts.name(), for: agent.endpoint)
         guard isPrinted || !file.exists else { throw file.taken }
-        let server = try interview.server(for: file)
+        let server = try prompts.server(for: file)
         // The agent reads the copy, so it must exist before the agent probes the issuer.
         try server.authority?.put()
         do {
-            try add(server, interview, file)
+            try add(server, prompts, file)
         } catch {
             server.authority?.takeBack()
             throw error
@@ -101,41 +101,41 @@ struct AddCommand: ParsableCommand {
         if isPrinted { server.authority?.takeBack() }
     }
 
-    private func add(_ wanted: NewSessionServer, _ interview: SessionPrompts, _ file: SessionFile) throws {
+    private func add(_ wanted: NewSessionServer, _ prompts: SessionPrompts, _ file: SessionFile) throws {
         var server = wanted
         let offer = try server.examined(by: agent.endpoint, for: file.name)
         for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
         if let spelling = server.adoptSpelling(of: offer) { try say(spelling) }
-        for remark in offer?.remarks ?? [] { try say("Note: \(remark).") }
-        let wish = try interview.wish(named: file.name, at: server, offer)
-        let chosen = try ResolvedSession(wish, offer)
-        let text = try SessionDraft(wish, chosen, offer).text
+        for remark in offer?.remarks ?? [] { try say("Note: \(remark)") }
+        let newSession = try prompts.newSession(named: file.name, at: server, offer)
+        let chosen = try ResolvedSession(newSession, offer)
+        let text = try SessionDraft(newSession, chosen, offer).text
         guard !isPrinted else { return try StandardOutput.write(Array(text.utf8)) }
         let takeover = try put(file, text)
-        try report(file, wish, chosen, offer, takeover.notes)
-        try offerLogin(to: wish, by: chosen.flow, after: takeover.remedy)
+        try report(file, newSession, chosen, offer, takeover.notes)
+        try offerLogin(to: newSession, by: chosen.flow, after: takeover.remedy)
     }
 
     /// Writes the file, reloads the agent and stores the client secret in its store.
     private func put(
         _ file: SessionFile,
         _ text: String
-    ) throws(AgentError) -> SessionFileReload.Takeover {
+    ) throws(AgentError) -> SessionFileReload.SessionLoadResult {
         let reload = SessionFileReload(endpoint: agent.endpoint)
         // Read the secret first: without it nothing is written.
         let secret = try client.readsSecret ? ClientSecretRequest.secret() : nil
         try file.put(text)
-        guard let secret else { return try reload.takeOver(file) }
-        let takeover = try reload.takeOver(file)
+        guard let secret else { return try reload.apply(file) }
+        let takeover = try reload.apply(file)
         try reload.give(secret, to: file)
         return takeover
     }
 
     private func report(
         _ file: SessionFile,
-        _ wish: NewSession,
+        _ newSession: NewSession,
         _ chosen: ResolvedSession,
-        _ offer: ExaminationMessage?,
+        _ offer: ServerProbeMessage?,
         _ notes: [String]
     ) throws(AgentError) {
         let notes = chosen.notes + notes
@@ -153,47 +153,51 @@ struct AddCommand: ParsableCommand {
         let choices = [
             chosen.flow.map { "flow \($0.rawValue)" },
             chosen.scopes.isEmpty ? nil : "scopes \(chosen.scopes.joined(separator: " "))",
-            wish.isRegisteredAtLogin ? "a client that the server registers at the first login" : nil,
+            newSession.isRegisteredAtLogin ? "client registered at the first login" : nil,
         ]
         let words = choices.compactMap(\.self).joined(separator: "; ")
         if !words.isEmpty { try say("Chosen: \(words)") }
-        for note in notes { try say("Note: \(note).") }
-        try say("Written: \(file.path)")
+        for note in notes { try say("Note: \(note)") }
+        try say("Created session \"\(file.name)\" in \(file.path)")
     }
 
     /// Offers to log in now at a terminal; otherwise prints the command to run next.
     ///
     /// - Parameters:
-    ///   - wish: The new session.
+    ///   - newSession: The new session.
     ///   - chosen: The flow of logins.
-    ///   - remedy: A command that must be run first, or `nil`.
+    ///   - remedy: The command that must be run first, or `nil`.
     /// - Throws: The errors of the login and of standard output.
     private func offerLogin(
-        to wish: NewSession,
+        to newSession: NewSession,
         by chosen: LoginCommand.Flow?,
-        after remedy: String?
+        after remedy: Remedy?
     ) throws {
         guard !agent.wantsJSON else { return }
         // The agent obtains tokens that require no user by itself.
-        guard wish.hasLogin, chosen != .clientCredentials else {
+        guard newSession.hasLogin, chosen != .clientCredentials else {
             let use = server.kindMeant == .awsRole ? "aws" : "get"
-            let commands = [remedy, "tokenctl \(use) \(wish.name)"].compactMap(\.self)
-            return try say("Use it with: \(commands.joined(separator: " && "))")
+            return try sayNext("tokenctl \(use) \(newSession.name)", after: remedy)
         }
         let isImported = chosen == .import
-        let login = "tokenctl login \(wish.name)\(isImported ? " --refresh-token-stdin" : "")"
+        let login = "tokenctl login \(newSession.name)\(isImported ? " --refresh-token-stdin" : "")"
         guard remedy == nil, !isImported, try Question.agreement(to: "Log in now?") == true else {
-            let commands = [remedy, login].compactMap(\.self)
-            return try say("Log in with: \(commands.joined(separator: " && "))")
+            return try sayNext(login, after: remedy)
         }
         let conversation = LoginProgressClient(
-            session: wish.name,
+            session: newSession.name,
             opensBrowser: true,
             isJSON: false,
             endpoint: agent.endpoint
         )
         let body = JSONBody<LoginMembers>().finished()
-        try conversation.logIn(AgentRequest(.post, "sessions", wish.name, "login", body: body))
+        try conversation.logIn(AgentRequest(.post, "sessions", newSession.name, "login", body: body))
+    }
+
+    /// Prints the command to run next, after the command of `remedy` if there is one.
+    private func sayNext(_ command: String, after remedy: Remedy?) throws(AgentError) {
+        let commands = [remedy?.text, command].compactMap(\.self).joined(separator: " && ")
+        try say("  " + Remedy.run(commands).labelled)
     }
 
     /// Prints a line for the user, unless a program reads the output.

@@ -60,6 +60,6 @@ struct CopiedAuthority {
             guard count > 0 else { return bytes }
             bytes += piece.prefix(count)
         }
-        throw AgentError(.badRequest, "\(origin) is larger than any list of certificates")
+        throw AgentError(.badRequest, "cannot read \(origin): larger than 4 MiB")
     }
 }

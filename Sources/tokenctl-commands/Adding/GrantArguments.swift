@@ -4,7 +4,7 @@ import ArgumentParser
 import Text
 
 /// The ways to obtain the tokens of a new session: by a login, or for an assertion.
-enum AddedFlow: Equatable, ExpressibleByArgument {
+enum NewSessionFlow: Equatable, ExpressibleByArgument {
     case login(LoginCommand.Flow)
     case jwtBearer
 
@@ -45,23 +45,25 @@ struct NamedValue: Equatable, ExpressibleByArgument {
 struct AuthorizationArguments: ParsableArguments {
     @Option(
         name: .customLong("redirect-port"),
-        help: ArgumentHelp("The port of the redirect address, if the server wants one.", valueName: "n")
+        help: ArgumentHelp("The port of the redirect URI, if the server requires one.", valueName: "n")
     )
     var redirectPort: Int?
 
     @Option(
         name: .customLong("redirect-uri"),
-        help: ArgumentHelp("The redirect address exactly as registered.", valueName: "url")
+        help: ArgumentHelp("The redirect URI exactly as registered.", valueName: "url")
     )
     var redirectURI: String?
 
-    @Option(help: ArgumentHelp("The parameter prompt of a login; empty: none is sent.", valueName: "word"))
+    @Option(
+        help: ArgumentHelp("The prompt parameter of a login; an empty value omits it.", valueName: "word")
+    )
     var prompt: String?
 
     @Option(
         name: .customLong("authorization-parameter"),
         help: ArgumentHelp(
-            "A further parameter of a login in the browser; repeatable.",
+            "An additional parameter of browser logins; repeatable.",
             valueName: "name=value"
         )
     )
@@ -74,7 +76,7 @@ struct AuthorizationArguments: ParsableArguments {
 
     func validate() throws {
         guard redirectPort == nil || redirectURI == nil else {
-            throw ValidationError("--redirect-port and --redirect-uri exclude each other")
+            throw ValidationError("--redirect-port cannot be combined with --redirect-uri")
         }
     }
 }
@@ -83,49 +85,49 @@ struct AuthorizationArguments: ParsableArguments {
 struct GrantArguments: ParsableArguments {
     @Option(
         name: .customLong("from"),
-        help: ArgumentHelp("The session whose token is exchanged for this one's.", valueName: "session")
+        help: ArgumentHelp("The session whose token is exchanged.", valueName: "session")
     )
     var source: String?
 
     @Option(
         name: .customLong("assertion-file"),
-        help: ArgumentHelp("A file that holds the assertion to get tokens for.", valueName: "file")
+        help: ArgumentHelp("A file with the assertion to exchange for tokens.", valueName: "file")
     )
     var assertionFile: String?
 
     @Option(
         name: .customLong("assertion-key-file"),
-        help: ArgumentHelp("A file that holds the private key that signs assertions.", valueName: "file")
+        help: ArgumentHelp("A file with the private key that signs assertions.", valueName: "file")
     )
     var assertionKeyFile: String?
 
     @Option(
         name: .customLong("assertion-key-id"),
-        help: ArgumentHelp("The name of that key at the server.", valueName: "id")
+        help: ArgumentHelp("The ID of that key at the server.", valueName: "id")
     )
     var assertionKeyID: String?
 
     @Option(
         name: .customLong("assertion-claim"),
-        help: ArgumentHelp("A claim of assertions that are signed here; repeatable.", valueName: "name=value")
+        help: ArgumentHelp("A claim of the signed assertions; repeatable.", valueName: "name=value")
     )
     var claims: [NamedValue] = []
 
     @Option(
         name: .customLong("service-account-file"),
-        help: ArgumentHelp("The JSON file of a service account of Google.", valueName: "file")
+        help: ArgumentHelp("The JSON file of a Google service account.", valueName: "file")
     )
     var serviceAccountFile: String?
 
     @Option(
         name: .customLong("app-id"),
-        help: ArgumentHelp("For --kind github_app: the app's number or client ID.", valueName: "id")
+        help: ArgumentHelp("The number or client ID of the app, for --kind github_app.", valueName: "id")
     )
     var appID: String?
 
     @Option(
         help: ArgumentHelp(
-            "For --kind github_app: the installation's number, or the account it is on.",
+            "The number or account of the installation, for --kind github_app.",
             valueName: "name"
         )
     )
@@ -133,20 +135,23 @@ struct GrantArguments: ParsableArguments {
 
     @Option(
         name: .customLong("key-file"),
-        help: ArgumentHelp("For --kind github_app: the app's private key.", valueName: "file")
+        help: ArgumentHelp("The private key of the app, for --kind github_app.", valueName: "file")
     )
     var keyFile: String?
 
     @Option(
         name: .customLong("repository"),
-        help: ArgumentHelp("For --kind github_app: only this repository; repeatable.", valueName: "name")
+        help: ArgumentHelp(
+            "A repository to limit tokens to, for --kind github_app; repeatable.",
+            valueName: "name"
+        )
     )
     var repositories: [String] = []
 
     @Option(
         name: .customLong("permission"),
         help: ArgumentHelp(
-            "For --kind github_app: only this permission; repeatable.",
+            "A permission to limit tokens to, for --kind github_app; repeatable.",
             valueName: "name=level"
         )
     )
@@ -174,16 +179,18 @@ struct GrantArguments: ParsableArguments {
             ("--service-account-file", serviceAccountFile),
         ]
         let given = sources.filter { $0.1 != nil }.map(\.0)
-        guard given.count < 2 else { throw ValidationError("\(given[0]) and \(given[1]) exclude each other") }
+        guard given.count < 2 else {
+            throw ValidationError("\(given[0]) cannot be combined with \(given[1])")
+        }
         guard assertionKeyFile != nil || assertionKeyID == nil && claims.isEmpty else {
-            throw ValidationError("--assertion-key-id and --assertion-claim go with --assertion-key-file")
+            throw ValidationError("--assertion-key-id and --assertion-claim require --assertion-key-file")
         }
         let ofApps = [appID, installation, keyFile]
         guard ofApps.allSatisfy({ $0 == nil }) || ofApps.allSatisfy({ $0 != nil }) else {
-            throw ValidationError("--app-id, --installation and --key-file go together")
+            throw ValidationError("--app-id, --installation and --key-file require each other")
         }
         guard appID != nil || repositories.isEmpty && permissions.isEmpty else {
-            throw ValidationError("--repository and --permission go with --kind github_app")
+            throw ValidationError("--repository and --permission require --kind github_app")
         }
         try ClientArguments.check([
             ("--assertion-file", assertionFile), ("--assertion-key-file", assertionKeyFile),

@@ -13,7 +13,7 @@ struct NewSession {
     var server: NewSessionServer
     var client: NewSessionClient
     /// The flow, or `nil` if it is to be chosen.
-    var flow: AddedFlow?
+    var flow: NewSessionFlow?
     /// The scopes; if empty, those of the preset that the issuer supports.
     var scopes: [String] = []
     var redirectPort: Int?
@@ -70,7 +70,7 @@ struct NewSessionServer {
     func examined(
         by endpoint: AgentEndpoint,
         for name: String
-    ) throws(AgentError) -> ExaminationMessage? {
+    ) throws(AgentError) -> ServerProbeMessage? {
         guard kind == .oidc else { return nil }
         var body = JSONBody<ExamineMembers>()
         if let issuer { body.add(\.issuer, issuer) }
@@ -79,7 +79,7 @@ struct NewSessionServer {
         if let authority { body.add(\.caFile, authority.path) }
         let request = AgentRequest(.post, "examine", body: body.finished())
         do throws(AgentError) {
-            let offer: ExaminationMessage = try endpoint.message(request)
+            let offer: ServerProbeMessage = try endpoint.message(request)
             return offer
         } catch {
             throw error.about(self, for: name)
@@ -90,13 +90,13 @@ struct NewSessionServer {
     /// compared.
     ///
     /// - Returns: A note for the user, or `nil` if nothing has changed.
-    mutating func adoptSpelling(of offer: ExaminationMessage?) -> String? {
+    mutating func adoptSpelling(of offer: ServerProbeMessage?) -> String? {
         guard resource == nil, let named = offer?.issuer, named.bytewise != issuer?.bytewise else {
             return nil
         }
         defer { issuer = named }
-        guard let issuer else { return "The issuer is \(named), as the document at --metadata-url says" }
-        return "The issuer spells its name \(named), which is written in place of \(issuer)"
+        guard let issuer else { return "The metadata at --metadata-url names the issuer \(named)" }
+        return "Using the issuer's own spelling \(named) instead of \(issuer)"
     }
 }
 
@@ -105,15 +105,16 @@ extension AgentError {
     fileprivate func about(_ server: NewSessionServer, for name: String) -> AgentError {
         var error = self
         guard error.remedy == nil, error.retryAfter == nil else { return error }
-        let isIssuer = server.resource == nil
-        let place = isIssuer ? "the issuer" : "the address"
-        if code == .temporarilyUnavailable { error.remedy = "correct \(place), or try again later" }
+        if code == .temporarilyUnavailable {
+            let place = server.resource == nil ? "issuer" : "resource"
+            error.remedy = .retry("after checking the URL of the \(place)")
+        }
         if code == .misconfigured, server.authority == nil {
             // A resource that does not name its authorization server needs a session with a known issuer.
             let resource = server.resource.map { "--resource \(ShellWord.quoted($0))" }
             error.remedy =
-                resource.map { "correct the address, or use tokenctl add \(name) --issuer URL \($0)" }
-                ?? "correct the issuer; a server without metadata is --kind oauth2 with its endpoints"
+                resource.map { Remedy.run("tokenctl add \(name) --issuer URL \($0)") }
+                ?? Remedy.set("--issuer to the issuer's URL, or --kind oauth2 with its endpoints")
         }
         return error
     }
@@ -160,8 +161,8 @@ struct CognitoIssuer: Equatable {
         else {
             throw AgentError(
                 .badRequest,
-                "\(issuer) is not the issuer of a user pool",
-                remedy: "it looks like https://cognito-idp.REGION.amazonaws.com/POOL-ID"
+                "not the issuer of a Cognito user pool: \(issuer)",
+                remedy: .set("--issuer to https://cognito-idp.REGION.amazonaws.com/POOL-ID")
             )
         }
         region = String(labels[1])

@@ -23,7 +23,7 @@ struct Preset: Sendable {
     var hosts: [String] = []
     /// Whether the tokens are for the issuer's own server, which differs between installations.
     var isForIssuersHost = false
-    /// A short description of the client to register.
+    /// The client to register, as a noun phrase that can follow "Register".
     let client: String
     /// Whether the provider gives secrets to clients on users' machines.
     var hasSecret = false
@@ -80,9 +80,9 @@ extension Preset {
     /// A port that no other program is known to use.
     private static let registeredPort = 8400
     /// The redirect URI for providers that follow RFC 8252 §7.3 and accept any port.
-    private static let redirect = "the redirect address http://127.0.0.1/callback"
+    private static let redirect = "the redirect URI http://127.0.0.1/callback"
     private static let registeredRedirect =
-        "the redirect address http://127.0.0.1:\(registeredPort)/callback"
+        "the redirect URI http://127.0.0.1:\(registeredPort)/callback"
 
     /// All presets in the order of `tokenctl add --help`.
     static let all: [Preset] = [
@@ -92,7 +92,7 @@ extension Preset {
             source: "https://developers.google.com/identity/protocols/oauth2/native-app",
             issuer: "https://accounts.google.com",
             scopes: ["openid", "email"],
-            client: "of the type \"Desktop app\", whose secret is not secret",
+            client: "a client of the type \"Desktop app\"",
             hasSecret: true
         ),
         // "common" in place of the tenant does not work: its metadata names no single issuer.
@@ -100,7 +100,7 @@ extension Preset {
             name: "microsoft",
             source: "https://learn.microsoft.com/entra/identity-platform/v2-protocols-oidc",
             issuerForm: "https://login.microsoftonline.com/TENANT-ID/v2.0",
-            client: "a public client, with http://127.0.0.1/callback in its manifest"
+            client: "a public client with http://127.0.0.1/callback in its manifest"
         ),
         // GitHub has no discovery, and its device flow needs no secret.
         Preset(
@@ -116,7 +116,7 @@ extension Preset {
             flow: .device,
             scopes: [],
             hosts: ["github.com", "api.github.com"],
-            client: "a GitHub App with the device flow enabled and tokens that expire"
+            client: "a GitHub App with the device flow and expiring tokens"
         ),
         Preset(
             name: "gitlab",
@@ -127,20 +127,20 @@ extension Preset {
             scopes: ["openid", "read_api", "write_repository"],
             hosts: ["gitlab.com"],
             isForIssuersHost: true,
-            client: "not confidential, with \(redirect)"
+            client: "a non-confidential client with \(redirect)"
         ),
         Preset(
             name: "keycloak",
             source: "https://www.keycloak.org/securing-apps/oidc-layers",
             issuerForm: "https://HOST/realms/REALM",
-            client: "public, with the standard flow and \(redirect)"
+            client: "a public client with the standard flow and \(redirect)"
         ),
         Preset(
             name: "okta",
             source: "https://developer.okta.com/docs/guides/implement-grant-type/authcodepkce/main/",
             issuerForm: "https://ORGANIZATION.okta.com/oauth2/default",
             redirectPort: registeredPort,
-            client: "a native application with refresh tokens, with \(registeredRedirect)"
+            client: "a native application with refresh tokens and \(registeredRedirect)"
         ),
         // The issuer ends in a slash.
         Preset(
@@ -148,7 +148,7 @@ extension Preset {
             source: "https://auth0.com/docs/get-started/applications/application-settings",
             issuerForm: "https://TENANT.REGION.auth0.com/",
             redirectPort: registeredPort,
-            client: "a native application, with \(registeredRedirect)"
+            client: "a native application with \(registeredRedirect)"
         ),
         Preset(
             name: "cognito",
@@ -166,14 +166,14 @@ extension Preset {
             kind: .awsSSO,
             issuerForm: "https://PORTAL.awsapps.com/start",
             scopes: [],
-            client: "none: each login registers one where it is needed"
+            client: "no client: each login registers one if necessary"
         ),
         Preset(
             name: "authentik",
             source: "https://docs.goauthentik.io/add-secure-apps/providers/oauth2/",
             issuerForm: "https://HOST/application/o/APPLICATION/",
             redirectPort: registeredPort,
-            client: "public, with \(registeredRedirect)"
+            client: "a public client with \(registeredRedirect)"
         ),
         Preset(
             name: "gitea",
@@ -181,7 +181,7 @@ extension Preset {
             issuerForm: "https://HOST",
             scopes: ["openid"],
             isForIssuersHost: true,
-            client: "not confidential, with \(redirect)"
+            client: "a non-confidential client with \(redirect)"
         ),
         Preset(
             name: "forgejo",
@@ -189,14 +189,14 @@ extension Preset {
             issuerForm: "https://HOST",
             scopes: ["openid"],
             isForIssuersHost: true,
-            client: "not confidential, with \(redirect)"
+            client: "a non-confidential client with \(redirect)"
         ),
         Preset(
             name: "zitadel",
             source: "https://zitadel.com/docs/apis/openidoauth/endpoints",
             issuerForm: "https://INSTANCE.zitadel.cloud",
             redirectPort: registeredPort,
-            client: "a native application, with \(registeredRedirect)"
+            client: "a native application with \(registeredRedirect)"
         ),
     ]
 }

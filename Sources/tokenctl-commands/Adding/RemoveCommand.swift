@@ -3,6 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 import CommandCore
+import Text
 
 /// The command `remove`, which logs out of a session and deletes its file.
 struct RemoveCommand: ParsableCommand {
@@ -10,13 +11,13 @@ struct RemoveCommand: ParsableCommand {
         commandName: "remove",
         abstract: "Log out of a session and delete its file.",
         discussion:
-            "Only files of sessions.d are deleted; a table in the configuration file is yours to delete."
+            "Only files in sessions.d are deleted. Tables in the configuration file are not changed."
     )
 
     @Argument(help: .sessionName)
     var session: SessionArgument
 
-    @Flag(name: .customLong("local"), help: "Forget the tokens without asking the server to revoke them.")
+    @Flag(name: .customLong("local"), help: "Erase the tokens without revoking them at the server.")
     var isLocal = false
 
     @OptionGroup var agent: AgentOptions
@@ -26,7 +27,7 @@ struct RemoveCommand: ParsableCommand {
         let report = try ConfigurationReport(of: file.otherConfiguration, about: session.name)
         guard report.isUsable else {
             let complaint = report.complaints.first ?? file.configuration
-            throw AgentError(.misconfigured, complaint, remedy: "tokenctl config check")
+            throw AgentError(.misconfigured, complaint, remedy: .run("tokenctl config check"))
         }
         let place = report.message.session
         guard file.exists else { throw absence(place, file.configuration) }
@@ -53,22 +54,23 @@ struct RemoveCommand: ParsableCommand {
     /// Returns the error for a session without a file.
     private func absence(_ place: SessionLocationMessage?, _ path: String) -> AgentError {
         guard let line = place?.line else {
-            return AgentError(.notFound, "there is no session \(session.name)", session: session.name)
+            return AgentError(.notFound, "no session named \"\(session.name)\"", session: session.name)
         }
         return AgentError(
             .badRequest,
-            "\(path):\(line): session.\(session.name) is in the configuration file",
-            remedy: "log out with tokenctl logout \(session.name), then delete the table"
+            "\(path):\(line): session.\(session.name) is in the configuration file, which stays unchanged",
+            remedy: .run("tokenctl logout \(session.name)")
         )
     }
 
     private func checkUnused(_ place: SessionLocationMessage?) throws(AgentError) {
         let tables = place?.namedBy ?? []
         guard tables.isEmpty else {
+            let list = tables.joined(separator: ", ")
             throw AgentError(
                 .badRequest,
-                "\(session.name) is named by \(tables.joined(separator: ", "))",
-                remedy: "take it out there first"
+                "session \"\(session.name)\" is used by \(list)",
+                remedy: .retry("after removing \(session.name) from \(list)")
             )
         }
     }
@@ -81,9 +83,9 @@ struct RemoveCommand: ParsableCommand {
             guard answer.told == .retrying else { return }
             throw AgentError(
                 .temporarilyUnavailable,
-                "logged out here; the server did not revoke the tokens yet, so the session stays",
+                "session not removed: logged out here, but not yet at the server",
                 session: session.name,
-                remedy: "try again later, or use --local"
+                remedy: .retry("in a few minutes")
             )
         } catch {
             // A file with an error has no session.

@@ -85,13 +85,14 @@ extension SessionDraft {
     /// Creates the table of a session; text of a server is used only in a comment.
     ///
     /// - Parameters:
-    ///   - wish: The requested session.
+    ///   - newSession: The requested session.
     ///   - chosen: The choices made for it.
     ///   - offer: The capabilities of the issuer, for a comment.
     /// - Throws: ``AgentError`` with the code `badRequest` for an issuer that is not a Cognito user pool.
-    init(_ wish: NewSession, _ chosen: ResolvedSession, _ offer: ExaminationMessage?) throws(AgentError) {
-        self.init(name: wish.name)
-        let (server, client, preset) = (wish.server, wish.client, wish.server.preset)
+    init(_ newSession: NewSession, _ chosen: ResolvedSession, _ offer: ServerProbeMessage?) throws(AgentError)
+    {
+        self.init(name: newSession.name)
+        let (server, client, preset) = (newSession.server, newSession.client, newSession.server.preset)
         note("Written by tokenctl add; change it as you like. tokenctl remove \(name) deletes it.")
         if let preset { note("\(preset.name): \(preset.source)") }
         if let offer { note(offer.words) }
@@ -107,22 +108,23 @@ extension SessionDraft {
             add("issuer", server.issuer)
             add("metadata_url", server.metadata)
         }
-        add("from", wish.source)
+        add("from", newSession.source)
         add("role_arn", server.roleARN)
         add("region", server.region)
         for endpoint in server.endpoints { add(endpoint.key, endpoint.address) }
         add(client)
         add("scopes", chosen.scopes)
-        add("audience", wish.audience)
-        add("resources", wish.resources)
-        add("flow", chosen.flowWritten(for: wish))
+        add("audience", newSession.audience)
+        add("resources", newSession.resources)
+        add("flow", chosen.flowWritten(for: newSession))
         let takesKnownPort =
-            wish.redirectURI == nil && wish.hasLogin && chosen.flow != .device && server.kind != .cognito
-        add("redirect_port", wish.redirectPort ?? (takesKnownPort ? preset?.redirectPort : nil))
-        add("redirect_uri", wish.redirectURI)
-        add(wish.lines)
+            newSession.redirectURI == nil && newSession.hasLogin && chosen.flow != .device
+            && server.kind != .cognito
+        add("redirect_port", newSession.redirectPort ?? (takesKnownPort ? preset?.redirectPort : nil))
+        add("redirect_uri", newSession.redirectURI)
+        add(newSession.lines)
         add("ca_file", server.authority?.path)
-        add("hosts", wish.hosts.isEmpty ? server.knownHosts : wish.hosts)
+        add("hosts", newSession.hosts.isEmpty ? server.knownHosts : newSession.hosts)
     }
 
     private mutating func add(_ client: NewSessionClient) {

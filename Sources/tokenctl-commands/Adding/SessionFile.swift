@@ -60,8 +60,8 @@ struct SessionFile {
     var taken: AgentError {
         AgentError(
             .badRequest,
-            "\(path) is there already",
-            remedy: "choose another name, or: tokenctl remove \(name)"
+            "session file already exists: \(path)",
+            remedy: .run("tokenctl remove \(name)")
         )
     }
 
@@ -84,7 +84,9 @@ struct SessionFile {
         unsafe unlink(authorityPath)
     }
 
-    /// Creates the missing directories; the agent's program checks existing ones.
+    /// Creates the directory of the file, and its parents, if it is missing.
+    ///
+    /// `tokenagent` checks an existing directory later, with the new configuration.
     func makeDirectory() throws(AgentError) {
         var status = stat()
         guard unsafe lstat(directory, &status) != 0 else { return }
@@ -130,7 +132,7 @@ private struct SessionFileDraft: ~Copyable {
         guard fsync(opened) == 0 else { throw SessionFile.failure("write", path) }
     }
 
-    /// Checks the file together with all others, with the agent's program.
+    /// Makes `tokenagent` check the file together with all others.
     borrowing func check() throws(AgentError) {
         let report = try ConfigurationReport(of: file.otherConfiguration, adding: directory.path)
         // Errors of other sessions do not matter here. But an error of the directory would keep the file from
@@ -142,10 +144,10 @@ private struct SessionFileDraft: ~Copyable {
         guard let first = complaints.first else { return }
         guard first.file == path else {
             let complaint = ConfigurationReport.complaint(first, in: report.file)
-            throw AgentError(.misconfigured, complaint, remedy: "tokenctl config check")
+            throw AgentError(.misconfigured, complaint, remedy: .run("tokenctl config check"))
         }
         let words = complaints.map { [$0.key, $0.message].compactMap(\.self).joined(separator: ": ") }
-        throw AgentError(.misconfigured, words.joined(separator: "; "), remedy: "nothing was written")
+        throw AgentError(.misconfigured, words.joined(separator: "; "))
     }
 
     /// Links the file to its final path; link(2) never replaces an existing file, as rename(2) would.

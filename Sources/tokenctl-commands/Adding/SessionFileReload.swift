@@ -2,15 +2,16 @@
 
 import AgentProtocol
 import CommandCore
+import Text
 
 /// The reload of a running agent after a session file was written or removed.
 struct SessionFileReload {
     /// The result of loading a new file.
-    struct Takeover: Equatable {
+    struct SessionLoadResult: Equatable {
         /// The notes for the user, one clause each.
         var notes: [String] = []
         /// The command that must be run before a login to the session, or `nil`.
-        var remedy: String?
+        var remedy: Remedy?
     }
 
     let endpoint: AgentEndpoint
@@ -20,25 +21,25 @@ struct SessionFileReload {
     /// - Parameter file: The new file.
     /// - Returns: The notes for the user. Without a running agent there are none.
     /// - Throws: ``AgentError`` with the code `misconfigured` if the agent rejects the file.
-    func takeOver(_ file: SessionFile) throws(AgentError) -> Takeover {
+    func apply(_ file: SessionFile) throws(AgentError) -> SessionLoadResult {
         let answer: ReloadMessage
         do throws(AgentError) {
             answer = try reload()
         } catch {
             switch error.code {
             // The next agent reads the file when it starts.
-            case .noAgent: return Takeover()
+            case .noAgent: return SessionLoadResult()
             case .locked:
                 let note = "the agent is locked and reads the file when it is unlocked"
-                return Takeover(notes: [note], remedy: "tokenctl unlock")
+                return SessionLoadResult(notes: [note], remedy: .run("tokenctl unlock"))
             default:
                 takeBack(file)
                 throw error
             }
         }
         guard answer.file == file.configuration else {
-            let note = "the agent reads another configuration, \(answer.file ?? "")"
-            return Takeover(notes: [note], remedy: "tokenctl shutdown")
+            let note = "the running agent uses another configuration file: \(answer.file ?? "none")"
+            return SessionLoadResult(notes: [note], remedy: .run("tokenctl shutdown"))
         }
         let mistakes = answer.mistakes ?? []
         guard let mistake = mistakes.first(where: { $0.hasPrefix(file.path + ":") }) else {
@@ -46,11 +47,13 @@ struct SessionFileReload {
             let unread = mistakes.filter { $0.hasPrefix(file.directory + ":") }
             let late = (answer.restart ?? []).filter { $0.key?.hasPrefix("session.\(file.name).") == true }
             let notes = unread + late.map { "\($0.key ?? ""): \($0.reason ?? "")" }
-            let remedy = isLocked ? "tokenctl unlock" : nil
-            return Takeover(notes: notes, remedy: notes.isEmpty ? remedy : "tokenctl shutdown")
+            guard notes.isEmpty else {
+                return SessionLoadResult(notes: notes, remedy: .run("tokenctl shutdown"))
+            }
+            return SessionLoadResult(remedy: isLocked ? .run("tokenctl unlock") : nil)
         }
         takeBack(file)
-        throw AgentError(.misconfigured, "the agent refuses the session: \(mistake)", session: file.name)
+        throw AgentError(.misconfigured, "the agent rejected the session: \(mistake)", session: file.name)
     }
 
     /// Sends the client's secret of `file` to the agent, and removes the file if the agent does not store the

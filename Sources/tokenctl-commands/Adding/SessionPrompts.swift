@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import CommandCore
+import Text
 
 /// The completion of the options of `tokenctl add`: from the preset, else by prompts at the terminal.
 struct SessionPrompts {
@@ -12,7 +13,11 @@ struct SessionPrompts {
     /// - Throws: ``AgentError`` with the code `badRequest` if the name is missing and there is no terminal.
     func name() throws(AgentError) -> String {
         if let name = command.name { return name }
-        return try Question.visible("Name of the new session", kind: "name", option: "tokenctl add NAME")
+        return try Question.visible(
+            "Name of the new session",
+            kind: "session name",
+            remedy: .run("tokenctl add NAME")
+        )
     }
 
     /// Returns the server, which must be known before all other prompts.
@@ -29,13 +34,10 @@ struct SessionPrompts {
             authority: given.caFile.map { CopiedAuthority($0, for: file) }
         )
         if !given.namesServer, command.grant.serviceAccountFile == nil {
-            let answer = try Question.visible(
-                "Provider (\(Preset.allValueStrings.joined(separator: ", "))), or the address of an issuer",
-                kind: "issuer",
-                option: "--issuer or --preset"
-            )
-            server.preset = Preset(argument: answer)
-            if server.preset == nil { server.issuer = answer }
+            switch try provider() {
+            case .preset(let preset): server.preset = preset
+            case .issuer(let issuer): server.issuer = issuer
+            }
         }
         let preset = server.preset
         server.kind = given.kind ?? preset?.kind ?? given.kindMeant
@@ -48,7 +50,7 @@ struct SessionPrompts {
         let written = given.endpoints
         server.endpoints = written + known.filter { one in !written.contains { $0.key == one.key } }
         if server.kind == .oauth2, given.tokenEndpoint != nil, given.revocationEndpoint == nil,
-            let answer = try Question.atTerminal("Revocation endpoint (empty: it has none)"), !answer.isEmpty
+            let answer = try Question.atTerminal("Revocation endpoint [none]"), !answer.isEmpty
         {
             server.endpoints.append(KnownEndpoint("revocation_endpoint", answer))
         }
@@ -56,13 +58,45 @@ struct SessionPrompts {
             let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
             let (name, kind) =
                 server.kind == .awsSSO ? ("Access portal", "access portal") : ("Issuer", "issuer")
-            server.issuer = try Question.visible(name + form, kind: kind, option: "--issuer\(form)")
+            let remedy = preset.map { Remedy.set("--issuer to \($0.issuerForm)") } ?? Remedy.set("--issuer")
+            server.issuer = try Question.visible(name + form, kind: kind, remedy: remedy)
         }
         if server.kind == .awsSSO, server.region == nil {
             let prompt = "Region of IAM Identity Center, such as eu-west-1"
-            server.region = try Question.visible(prompt, kind: "region", option: "--region")
+            server.region = try Question.visible(prompt, kind: "region", remedy: .set("--region"))
         }
         return server
+    }
+
+    private enum Provider {
+        case preset(Preset)
+        case issuer(String)
+    }
+
+    /// Prompts for a provider by its name or a part of it, or for the URL of an issuer.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if there is no terminal or the input is empty.
+    private func provider() throws(AgentError) -> Provider {
+        var choices = Preset.allValueStrings
+        var note = ""
+        while true {
+            let answer = try Question.visible(
+                "Provider, or issuer URL",
+                below: "\(note)Providers: \(choices.joined(separator: " "))",
+                kind: "issuer",
+                remedy: .set("--issuer or --preset")
+            )
+            if let preset = Preset(argument: answer) { return .preset(preset) }
+            // A host name has a dot, a URL a colon, and the name of a provider neither.
+            if answer.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: ":") }) {
+                return .issuer(answer)
+            }
+            let part = answer.lowercased()
+            choices = Preset.allValueStrings.filter { $0.bytewise.contains(part.bytewise) }
+            if choices.count == 1, let preset = Preset(argument: choices[0]) { return .preset(preset) }
+            note = choices.isEmpty ? "No provider matches \(answer). " : ""
+            if choices.isEmpty { choices = Preset.allValueStrings }
+        }
     }
 
     /// Asks for everything but the server, and returns the new session.
@@ -74,12 +108,12 @@ struct SessionPrompts {
     /// - Returns: The requested session.
     /// - Throws: ``AgentError`` with the code `badRequest` if something is missing and there is no
     ///   terminal, or a file cannot be used.
-    func wish(
+    func newSession(
         named name: String,
         at server: NewSessionServer,
-        _ offer: ExaminationMessage?
+        _ offer: ServerProbeMessage?
     ) throws(AgentError) -> NewSession {
-        var wish = NewSession(
+        var newSession = NewSession(
             name: name,
             server: server,
             client: NewSessionClient(),
@@ -94,18 +128,18 @@ struct SessionPrompts {
             hosts: command.hosts,
             lines: command.grant.lines + command.authorization.lines
         )
-        if server.kind.hasClients { wish.client = try client(of: server.preset, wish, offer) }
-        return wish
+        if server.kind.hasClients { newSession.client = try client(of: server.preset, newSession, offer) }
+        return newSession
     }
 
     private func client(
         of preset: Preset?,
-        _ wish: NewSession,
-        _ offer: ExaminationMessage?
+        _ newSession: NewSession,
+        _ offer: ServerProbeMessage?
     ) throws(AgentError) -> NewSessionClient {
         let given = command.client
         var client = NewSessionClient(
-            id: try clientID(preset, wish, offer),
+            id: try clientID(preset, newSession, offer),
             secretFile: given.secretFile,
             givesSecret: given.readsSecret,
             keyFile: given.keyFile,
@@ -116,11 +150,11 @@ struct SessionPrompts {
         let ways = offer?.authentication ?? ["none"]
         let wantsSecret = preset?.hasSecret ?? !ways.contains("none")
         guard wantsSecret, client.id != nil, client.proof.ways == ["none"],
-            let path = try Question.atTerminal("File with the client's secret (empty: it has none)"),
+            let path = try Question.atTerminal("Client secret file [none]"),
             !path.isEmpty
         else { return client }
         if let objection = ClientArguments.objection(to: path) {
-            throw AgentError(.badRequest, "the client's secret: \(objection)")
+            throw AgentError(.badRequest, "client secret file: \(objection)")
         }
         client.secretFile = path
         return client
@@ -129,19 +163,24 @@ struct SessionPrompts {
     /// Returns the client ID, or `nil` if the server registers a client.
     private func clientID(
         _ preset: Preset?,
-        _ wish: NewSession,
-        _ offer: ExaminationMessage?
+        _ newSession: NewSession,
+        _ offer: ServerProbeMessage?
     ) throws(AgentError) -> String? {
         // An assertion already identifies the client (RFC 7523 §2.1).
-        if command.client.id != nil || wish.isJWTBearer { return command.client.id }
+        if command.client.id != nil || newSession.isJWTBearer { return command.client.id }
         let isRegistered =
             offer?.features?.contains("registration") == true && !command.client.hasProof
-            && wish.flow != .login(.import) && wish.hasLogin
+            && newSession.flow != .login(.import) && newSession.hasLogin
         guard !isRegistered else {
-            let answer = try Question.atTerminal("Client ID (empty: the server registers one)")
+            let answer = try Question.atTerminal("Client ID [register automatically]")
             return answer.flatMap { $0.isEmpty ? nil : $0 }
         }
-        let hint = preset?.client ?? "registered with the redirect address http://127.0.0.1/callback"
-        return try Question.visible("Client ID (\(hint))", kind: "client id", option: "--client-id")
+        let wanted = preset?.client ?? "a client with the redirect URI http://127.0.0.1/callback"
+        return try Question.visible(
+            "Client ID",
+            below: "Register \(wanted).",
+            kind: "client ID",
+            remedy: .set("--client-id")
+        )
     }
 }

@@ -6,10 +6,10 @@ import CommandCore
 
 /// The options of every command, including those that do not use the agent.
 struct EndpointOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Talk to the agent at this socket.", valueName: "path"))
+    @Option(help: ArgumentHelp("Use the agent at this socket.", valueName: "path"))
     var socket: SocketArgument?
 
-    @Flag(name: .customLong("no-autostart"), help: "Fail instead of starting an agent when none answers.")
+    @Flag(name: .customLong("no-autostart"), help: "Fail instead of starting an agent if none is running.")
     var refusesAutostart = false
 
     var endpoint: AgentEndpoint {
@@ -21,7 +21,7 @@ struct EndpointOptions: ParsableArguments {
 struct AgentOptions: ParsableArguments {
     @OptionGroup var agent: EndpointOptions
 
-    @Flag(name: .customLong("json"), help: "Print data, or the failure, as JSON.")
+    @Flag(name: .customLong("json"), help: "Print data and errors as JSON.")
     var wantsJSON = false
 
     var endpoint: AgentEndpoint { agent.endpoint }
@@ -48,7 +48,7 @@ struct VariantOptions: ParsableArguments {
     )
     var scopes: [String] = []
 
-    @Option(help: ArgumentHelp("The audience of the token.", valueName: "audience"))
+    @Option(help: ArgumentHelp("Request a token for this audience.", valueName: "audience"))
     var audience: String?
 }
 
@@ -67,7 +67,7 @@ struct SessionArgument: ExpressibleByArgument {
 }
 
 extension ArgumentHelp {
-    static let sessionName = ArgumentHelp("The session, as the configuration names it.", valueName: "name")
+    static let sessionName = ArgumentHelp("The name of the session.", valueName: "name")
 }
 
 /// A duration on the command line, where a bare number means seconds.

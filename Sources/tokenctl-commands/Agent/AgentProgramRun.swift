@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// A run of the agent's program, which does what this program has no libraries for.
+/// A run of `tokenagent`, which does what this program has no libraries for.
 struct AgentProgramRun {
     /// The program's output if it is JSON, or `nil`.
     let answer: JSONValue?
@@ -17,7 +17,7 @@ struct AgentProgramRun {
     ///   started.
     init(_ arguments: [String]) throws(AgentError) {
         guard let program = AgentStarter.executable else {
-            throw AgentError(.internal, "tokenagent is neither beside tokenctl nor in PATH")
+            throw AgentError(.internal, "tokenagent not found next to tokenctl or in PATH")
         }
         var output = try Pipe()
         let complaints = try Pipe()

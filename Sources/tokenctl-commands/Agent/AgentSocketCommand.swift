@@ -11,8 +11,8 @@ struct AgentSocketCommand: ParsableCommand {
         commandName: "agent-socket",
         abstract: "Print the path of the agent's socket.",
         discussion: """
-            For programs that speak HTTP to the agent themselves, see tokenagent-protocol(7). The agent is found as \
-            every command finds it, and started if none is running.
+            For programs that send HTTP requests to the agent, see tokenagent-protocol(7). Starts an agent if none \
+            is running.
             """
     )
 

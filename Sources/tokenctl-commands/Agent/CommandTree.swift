@@ -3,6 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 import CommandCore
+import Text
 
 /// The root command, with all commands, their options and their help.
 struct CommandTree: ParsableCommand {
@@ -17,7 +18,7 @@ struct CommandTree: ParsableCommand {
               tokenctl doctor        look for problems
 
             Exit status: 0 done, 1 other failure, 2 wrong usage or configuration, 3 no agent, 4 login required, \
-            5 temporary failure, 6 agent locked, 7 no such session, 8 refused, 9 (status --check) a login ends soon.
+            5 temporary failure, 6 agent locked, 7 no such session, 8 denied, 9 (status --check) a login expires soon.
             """,
         groupedSubcommands: [
             CommandGroup(
@@ -36,7 +37,7 @@ struct CommandTree: ParsableCommand {
                 ]
             ),
             CommandGroup(
-                name: "For other programs",
+                name: "Integrations",
                 subcommands: [
                     SetupCommand.self, GitCredentialCommand.self, DockerCredentialCommand.self,
                     KubeCredentialCommand.self,
@@ -95,11 +96,11 @@ struct CommandTree: ParsableCommand {
         let names = configuration.subcommands.compactMap { $0.configuration.commandName }
         guard let first = arguments.first, first.hasPrefix("-") || names.contains(first) else {
             let given = arguments.first ?? ""
-            let near = Spelling.nearest(to: given, among: names + ["help"]).map { "tokenctl \($0)" }
+            let near = Spelling.nearest(to: given, among: names + ["help"])
             return AgentError(
                 .badRequest,
-                "there is no command \(given)",
-                remedy: near ?? "see tokenctl --help"
+                "unknown command \"\(given)\"",
+                remedy: near.map { Remedy.run("tokenctl \($0)") } ?? .see("tokenctl --help")
             )
         }
         let text = inOneLine(message(for: error))
@@ -107,10 +108,12 @@ struct CommandTree: ParsableCommand {
             return ConfiguredSessions.missingName(in: first, ConfiguredSessions.names(at: AgentEndpoint()))
         }
         let command = first.hasPrefix("-") ? "" : " \(first)"
+        // ArgumentParser's own messages are sentences.
+        let clause = text.hasSuffix(".") ? text.dropLast() : text[...]
         return AgentError(
             .badRequest,
-            text.hasSuffix(".") ? String(text.dropLast()) : text,
-            remedy: "see tokenctl\(command) --help"
+            clause.prefix(1).lowercased() + clause.dropFirst(),
+            remedy: .see("tokenctl\(command) --help")
         )
     }
 }

@@ -8,10 +8,12 @@ import Text
 enum ConfigurationRemedy {
     /// The command that reloads the configuration.
     private static let command = "tokenctl reload"
-    private static let takeover: ByteText = ", then tokenctl reload"
+    private static let reloading: ByteText = ", then run tokenctl reload"
 
-    /// Returns a remedy that consists of a change and the reload.
-    static func change(_ words: String) -> String { words + ", then " + command }
+    /// Returns `change`, followed by the reload.
+    static func change(_ change: Remedy) -> Remedy {
+        Remedy(change.kind, "\(change.text), then run \(command)")
+    }
 
     /// Runs `body`, and shortens the remedy of an error if the user has already made the change.
     ///
@@ -30,13 +32,12 @@ enum ConfigurationRemedy {
 
     /// Returns `error` with the remedy reduced to the step that remains.
     static func rest(of error: AgentError, at endpoint: AgentEndpoint) -> AgentError {
-        guard error.remedy?.bytewise.hasSuffix(takeover) == true, let pending = endpoint.pendingReload else {
-            return error
-        }
+        guard error.remedy?.text.bytewise.hasSuffix(reloading) == true, let pending = endpoint.pendingReload
+        else { return error }
         let changes = [pending.added, pending.removed, pending.changed].compactMap(\.self).flatMap(\.self)
         guard !changes.isEmpty else { return error }
         var error = error
-        error.remedy = command
+        error.remedy = .run(command)
         return error
     }
 }

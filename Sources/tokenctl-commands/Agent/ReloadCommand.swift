@@ -9,10 +9,10 @@ import Text
 struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Read the configuration again and say what has changed.",
+        abstract: "Reload the configuration and print the changes.",
         discussion: """
-            A configuration with a mistake changes nothing. A mistake in a file of sessions.d is named and leaves \
-            its session as it was. Exit status 2 if there is a mistake, 1 if something takes effect only after a \
+            A configuration with an error changes nothing. An error in a file of sessions.d is printed and leaves \
+            its session unchanged. Exit status 2 if there is an error, 1 if a change takes effect only after a \
             restart of the agent.
             """
     )
@@ -36,8 +36,8 @@ struct ReloadCommand: ParsableCommand {
         let late = answer.restart?.count ?? 0
         guard late > 0 else { return }
         StandardError.write(
-            "tokenctl: \(late) change\(late == 1 ? " takes" : "s take") effect only after a restart of the agent; "
-                + "run: \(ReloadReport.restart)\n"
+            "tokenctl: \(late) change\(late == 1 ? " takes" : "s take") effect only after a restart of the agent\n"
+                + "  \(ReloadReport.restart.labelled)\n"
         )
         throw ExitCode(FailureCode.internal.exitStatus)
     }
@@ -51,12 +51,12 @@ struct ReloadReport {
     var file: String { message.file ?? "" }
 
     /// The command that restarts the agent: it stops the agent, and the next command starts it.
-    static let restart = "tokenctl shutdown"
+    static let restart = Remedy.run("tokenctl shutdown")
 
     /// The command that applies the differences.
-    var remedy: String {
+    var remedy: Remedy {
         let changes = [message.added, message.removed, message.changed]
-        return changes.allSatisfy { $0?.isEmpty != false } ? ReloadReport.restart : "tokenctl reload"
+        return changes.allSatisfy { $0?.isEmpty != false } ? ReloadReport.restart : .run("tokenctl reload")
     }
 
     /// The lines for all differences, and for changes that only a restart applies.
@@ -66,7 +66,7 @@ struct ReloadReport {
             (keys ?? []).map { "\(TextTable.padded(kind, to: 8)) \($0)" }
         }
         let late = (message.restart ?? []).map { item in
-            "needs a restart of the agent: \(item.key ?? ""): \(item.reason ?? "")"
+            "requires a restart of the agent: \(item.key ?? ""): \(item.reason ?? "")"
         }
         return changes + late
     }
@@ -74,7 +74,7 @@ struct ReloadReport {
     var lines: [String] {
         let count = message.sessions ?? 0
         let summary = "\(file): \(count) session\(count == 1 ? "" : "s")"
-        return differences.isEmpty ? ["\(summary), nothing has changed"] : [summary] + differences
+        return differences.isEmpty ? ["\(summary), no changes"] : [summary] + differences
     }
 }
 

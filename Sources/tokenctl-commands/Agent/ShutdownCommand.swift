@@ -10,7 +10,7 @@ import Glibc
 struct ShutdownCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "shutdown",
-        abstract: "End the agent after the refreshes in flight.",
+        abstract: "Stop the agent after refreshes in flight finish.",
         discussion: "Returns when the store is free for the next agent."
     )
 
@@ -30,7 +30,7 @@ struct ShutdownCommand: ParsableCommand {
             throw AgentError(
                 .temporarilyUnavailable,
                 "the agent is still stopping",
-                remedy: "try again in a minute"
+                remedy: .retry("in a minute")
             )
         }
     }

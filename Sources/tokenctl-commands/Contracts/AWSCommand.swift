@@ -10,26 +10,26 @@ struct AWSCommand: ParsableCommand {
         commandName: "aws",
         abstract: "Print the credentials of an AWS role.",
         discussion: """
-            In a profile of ~/.aws/config: credential_process = tokenctl aws NAME. The credentials have at least 15 \
-            minutes left, or half of their life if that is less. A login to IAM Identity Center has many roles: \
-            --account and --role say which.
+            In a profile of ~/.aws/config: credential_process = tokenctl aws NAME. The credentials are valid for \
+            at least 15 more minutes, or half of their lifetime if that is shorter. A login to IAM Identity Center has \
+            many roles: select one with --account and --role.
             """
     )
 
     @Argument(help: .sessionName)
     var session: SessionArgument
 
-    @Option(help: ArgumentHelp("The account of the role, of a session of kind aws_sso.", valueName: "id"))
+    @Option(help: ArgumentHelp("The account of the role, for a session of kind aws_sso.", valueName: "id"))
     var account: String?
 
-    @Option(help: ArgumentHelp("The role, of a session of kind aws_sso.", valueName: "name"))
+    @Option(help: ArgumentHelp("The name of the role, for a session of kind aws_sso.", valueName: "name"))
     var role: String?
 
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
         guard (account == nil) == (role == nil) else {
-            throw ValidationError("--account and --role go together")
+            throw ValidationError("--account and --role must be used together")
         }
     }
 

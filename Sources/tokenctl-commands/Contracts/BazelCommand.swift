@@ -9,21 +9,21 @@ import Text
 struct BazelCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bazel",
-        abstract: "Answer bazel as its credential helper.",
+        abstract: "Serve bazel as its credential helper.",
         discussion: """
-            With hosts in the session: --credential_helper=*.example.com=/path/to/bazel-credential-tokenagent, a \
-            link to tokenctl.
+            Set hosts in the session, and give bazel the path of bazel-credential-tokenagent, which is a link \
+            to tokenctl: --credential_helper=*.example.com=/path/to/bazel-credential-tokenagent
             """
     )
 
-    @Argument(help: ArgumentHelp("What bazel wants: get.", valueName: "operation"))
+    @Argument(help: ArgumentHelp("The operation: get.", valueName: "operation"))
     var operation: String
 
     @OptionGroup var helper: HelperOptions
 
     func run() throws {
         guard operation == "get" else {
-            throw AgentError(.badRequest, "there is no operation \(TerminalText.escaped(operation))")
+            throw AgentError(.badRequest, "unknown operation \"\(TerminalText.escaped(operation))\"")
         }
         try helper.answer(BazelCredential(try StandardInput.all(), session: helper.session?.name))
     }
@@ -40,7 +40,9 @@ struct BazelCredential: HelperContract {
     }
 
     func question() throws(AgentError) -> CredentialRequest? {
-        guard let uri else { throw AgentError(.badRequest, "standard input is not {\"uri\": ...}") }
+        guard let uri else {
+            throw AgentError(.badRequest, "standard input is not a JSON object with the member uri")
+        }
         return ServerAddress(url: uri).map { CredentialRequest(session: session, server: $0) }
     }
 

@@ -9,7 +9,7 @@ import Text
 struct DockerCredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "docker-credential",
-        abstract: "Answer docker as its credential helper.",
+        abstract: "Serve docker as its credential helper.",
         discussion: """
             With a link docker-credential-tokenagent in PATH and hosts in the session, in ~/.docker/config.json: \
             "credHelpers": {"registry.example.com": "tokenagent"}.
@@ -17,7 +17,7 @@ struct DockerCredentialCommand: ParsableCommand {
     )
 
     @Argument(
-        help: ArgumentHelp("What docker wants: get, store, erase, list or version.", valueName: "operation")
+        help: ArgumentHelp("The operation: get, store, erase, list or version.", valueName: "operation")
     )
     var operation: String
 
@@ -28,7 +28,9 @@ struct DockerCredentialCommand: ParsableCommand {
 
     func validate() throws {
         guard username != "<token>" else {
-            throw ValidationError("docker sends the secret of the user <token> as a refresh token")
+            throw ValidationError(
+                "--username cannot be <token>: docker would send the token as a refresh token"
+            )
         }
     }
 
@@ -49,9 +51,15 @@ struct DockerCredentialCommand: ParsableCommand {
         case "version":
             try StandardOutput.line("docker-credential-tokenagent (tokenagent) \(AgentRelease.version)")
         case "store":
-            try refuse("tokens come from the agent; log in with: tokenctl login")
+            try refuse(
+                AgentError(
+                    .badRequest,
+                    "cannot store a password: tokens come from the agent",
+                    remedy: .run("tokenctl login NAME")
+                )
+            )
         default:
-            try refuse("there is no operation \(TerminalText.escaped(operation))")
+            try refuse(AgentError(.badRequest, "unknown operation \"\(TerminalText.escaped(operation))\""))
         }
     }
 
@@ -63,9 +71,9 @@ struct DockerCredentialCommand: ParsableCommand {
         try StandardOutput.json(.object(servers))
     }
 
-    /// Prints `message` on standard output, where docker expects errors, and ends with status 1.
-    private func refuse(_ message: String) throws {
-        try StandardOutput.line(message)
+    /// Prints `error` on standard output, where docker expects errors, and ends with status 1.
+    private func refuse(_ error: AgentError) throws {
+        try StandardOutput.line(FailureReport.line(for: error))
         throw ExitCode(1)
     }
 }

@@ -9,14 +9,14 @@ import Text
 struct GitCredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "git-credential",
-        abstract: "Answer git as its credential helper.",
+        abstract: "Serve git as its credential helper.",
         discussion: """
             In git's configuration: [credential "https://git.example.com"] helper = !tokenctl git-credential --session \
             work. With a link git-credential-tokenagent in PATH and hosts in the session: helper = tokenagent.
             """
     )
 
-    @Argument(help: ArgumentHelp("What git wants: get, store, erase or capability.", valueName: "operation"))
+    @Argument(help: ArgumentHelp("The operation: get, store, erase or capability.", valueName: "operation"))
     var operation: String
 
     @Option(help: ArgumentHelp("The user name for Basic authentication.", valueName: "user"))

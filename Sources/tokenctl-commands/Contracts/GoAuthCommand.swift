@@ -7,11 +7,11 @@ import ArgumentParser
 struct GoAuthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "goauth",
-        abstract: "Answer go as the command in GOAUTH.",
+        abstract: "Serve go as the command in GOAUTH.",
         discussion: "With hosts in the session: go env -w GOAUTH='tokenctl goauth'."
     )
 
-    @Argument(help: ArgumentHelp("An address that was refused; without it, all servers.", valueName: "url"))
+    @Argument(help: ArgumentHelp("A URL that the server rejected; all servers if absent.", valueName: "url"))
     var url: String?
 
     @OptionGroup var helper: HelperOptions
@@ -43,7 +43,7 @@ struct GoCredential: HelperContract {
 
     private var server: ServerAddress? { ServerAddress(url: url) }
 
-    var refusalSign: RefusalSign {
+    var refusalSign: RejectionSign {
         .answer(refusal, to: "go \(server?.origin ?? "")", by: server?.place)
     }
 

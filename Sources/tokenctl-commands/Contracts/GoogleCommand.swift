@@ -9,7 +9,7 @@ import Text
 struct GoogleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "google",
-        abstract: "Answer Google's libraries as the executable of an external account.",
+        abstract: "Serve Google's libraries as the executable of an external account.",
         discussion: """
             In the credential file: "credential_source": {"executable": {"command": "/usr/bin/tokenctl google work"}}, \
             with GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1 in the environment.
@@ -21,7 +21,7 @@ struct GoogleCommand: ParsableCommand {
 
     @Flag(
         name: .customLong("access-token"),
-        help: "Give the access token, which must be a JWT, in place of the ID token."
+        help: "Print the access token, which must be a JWT, instead of the ID token."
     )
     var givesAccessToken = false
 

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import CommandCore
+import Text
 
 /// The contract with another program: its requests, and the format of responses and errors.
 ///
@@ -12,7 +13,7 @@ protocol HelperContract {
     /// - Throws: ``AgentError`` with the code `badRequest` if the request does not follow the contract.
     func question() throws(AgentError) -> CredentialRequest?
     /// The way in which the program shows that its server rejected the last credential.
-    var refusalSign: RefusalSign { get }
+    var refusalSign: RejectionSign { get }
     /// Formats `credential` for standard output.
     func answer(_ credential: HelperCredential) -> String
     /// The response if no session is for the server.
@@ -22,7 +23,7 @@ protocol HelperContract {
 }
 
 extension HelperContract {
-    var refusalSign: RefusalSign { .none }
+    var refusalSign: RejectionSign { .none }
 
     var nothing: HelperResponse { HelperResponse() }
 
@@ -85,18 +86,22 @@ struct HelperRun {
         guard let choice = try SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint) else {
             return try silence(contract.nothing, of: question)
         }
-        var demand = TokenRequest(session: choice.session, wantsIDToken: question.wantsIDToken)
-        demand.timeout = timeout
+        var tokenRequest = TokenRequest(session: choice.session, wantsIDToken: question.wantsIDToken)
+        tokenRequest.timeout = timeout
         let token: AgentToken
         do {
-            let ask = RejectionAwareRequest(demand: demand, sign: contract.refusalSign, endpoint: endpoint)
+            let ask = RejectionAwareRequest(
+                tokenRequest: tokenRequest,
+                sign: contract.refusalSign,
+                endpoint: endpoint
+            )
             token = try ask.token()
         } catch {
             throw error.about(choice.session)
         }
-        let user = question.user ?? choice.user ?? TokenDestination.commonUser
+        let user = question.user ?? choice.user ?? HostAndUser.commonUser
         guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-            throw AgentError(.badRequest, "the user name holds a control character, which would end its line")
+            throw AgentError(.badRequest, "the user name contains a control character")
         }
         return HelperResponse(output: contract.answer(HelperCredential(token: token, user: user)))
     }
@@ -115,8 +120,8 @@ struct HelperRun {
         var reply = reply
         reply.complaint = AgentError(
             .notFound,
-            "no session names a server in hosts",
-            remedy: ConfigurationRemedy.change("add \(host) to hosts of the session that is for it")
+            "no session lists \(host) in hosts",
+            remedy: ConfigurationRemedy.change(.set("hosts in [session.NAME]"))
         )
         return reply
     }
@@ -124,7 +129,7 @@ struct HelperRun {
     private func give(_ reply: HelperResponse) throws(AgentError) -> Int32 {
         if !reply.output.isEmpty { try StandardOutput.write(Array(reply.output.utf8)) }
         if let complaint = reply.complaint.map({ ConfigurationRemedy.rest(of: $0, at: endpoint) }) {
-            StandardError.write("tokenctl: \(FailureReport.line(for: complaint))\n")
+            FailureReport.tell(complaint)
         }
         return reply.status
     }

@@ -6,10 +6,15 @@ import CommandCore
 
 /// The options of all commands that other programs call.
 struct HelperOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The session; else the one whose hosts name the server.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp(
+            "The session; by default the one that lists the server in hosts.",
+            valueName: "name"
+        )
+    )
     var session: SessionArgument?
 
-    @Flag(name: .customLong("any-host"), help: "Answer for every server if the session names none in hosts.")
+    @Flag(name: .customLong("any-host"), help: "Allow every server if the session lists none in hosts.")
     var isForAnyHost = false
 
     @OptionGroup var agent: EndpointOptions
@@ -44,9 +49,9 @@ struct HelperOptions: ParsableArguments {
         guard let choice = choice(for: question),
             RecentRequestCache(of: endpoint)?.mayRefresh(choice.session) == true
         else { return }
-        let demand = TokenRequest(session: choice.session)
-        guard let token = try? endpoint.token(demand) else { return }
-        endpoint.replace(token, demand)
+        let tokenRequest = TokenRequest(session: choice.session)
+        guard let token = try? endpoint.token(tokenRequest) else { return }
+        endpoint.replace(token, tokenRequest)
     }
 
     private func choice(for question: CredentialRequest) -> SessionChoice? {

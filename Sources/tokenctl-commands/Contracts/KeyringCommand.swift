@@ -9,33 +9,36 @@ import Text
 struct KeyringCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keyring",
-        abstract: "Answer pip or uv in place of the program keyring.",
+        abstract: "Serve pip or uv instead of the program keyring.",
         discussion: """
             With a link keyring in PATH and hosts in the session: pip --keyring-provider subprocess, uv \
             --keyring-provider subprocess.
             """
     )
 
-    @Argument(help: ArgumentHelp("What is wanted: get.", valueName: "operation"))
+    @Argument(help: ArgumentHelp("The operation: get.", valueName: "operation"))
     var operation: String
 
-    @Argument(help: ArgumentHelp("The address of the package index.", valueName: "service"))
+    @Argument(help: ArgumentHelp("The URL of the package index.", valueName: "service"))
     var service: String
 
-    @Argument(help: ArgumentHelp("The user name, if it is known.", valueName: "user"))
+    @Argument(help: ArgumentHelp("The user name, if known.", valueName: "user"))
     var user: String?
 
-    @Option(help: ArgumentHelp("What is printed: password, or creds with the user name.", valueName: "mode"))
+    @Option(help: ArgumentHelp("The output: password, or creds with the user name.", valueName: "mode"))
     var mode: Mode = .password
 
-    @Option(help: ArgumentHelp("How it is printed: plain or json.", valueName: "format"))
+    @Option(help: ArgumentHelp("The output format: plain or json.", valueName: "format"))
     var output: Output = .plain
 
     @OptionGroup var helper: HelperOptions
 
     func run() throws {
         guard operation == "get" else {
-            throw AgentError(.badRequest, "the agent cannot \(TerminalText.escaped(operation)) passwords")
+            throw AgentError(
+                .badRequest,
+                "unsupported operation \"\(TerminalText.escaped(operation))\", only get is supported"
+            )
         }
         let question = ServerAddress(service).map {
             CredentialRequest(session: helper.session?.name, server: $0, user: user)
@@ -63,7 +66,7 @@ struct KeyringCredential: HelperContract {
 
     func question() -> CredentialRequest? { asked }
 
-    var refusalSign: RefusalSign { .repetition(of: "keyring \(service)") }
+    var refusalSign: RejectionSign { .repetition(of: "keyring \(service)") }
 
     func answer(_ credential: HelperCredential) -> String {
         let token = credential.token.value

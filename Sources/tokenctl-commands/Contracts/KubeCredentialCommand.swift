@@ -9,7 +9,7 @@ import Text
 struct KubeCredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kube-credential",
-        abstract: "Answer kubectl as its credential plugin.",
+        abstract: "Serve kubectl as its credential plugin.",
         discussion: """
             In a kubeconfig: exec with command tokenctl, args [kube-credential, work], apiVersion \
             client.authentication.k8s.io/v1 and interactiveMode Never.
@@ -19,7 +19,7 @@ struct KubeCredentialCommand: ParsableCommand {
     @Argument(help: .sessionName)
     var name: SessionArgument?
 
-    @Flag(name: .customLong("id-token"), help: "Give the ID token, which OpenID Connect clusters want.")
+    @Flag(name: .customLong("id-token"), help: "Print the ID token, which OpenID Connect clusters require.")
     var wantsIDToken = false
 
     @OptionGroup var helper: HelperOptions
@@ -55,8 +55,8 @@ struct KubeCredential: HelperContract {
         guard known.contains(version) else {
             throw AgentError(
                 .badRequest,
-                "the client speaks \(version)",
-                remedy: "set apiVersion: \(known[0])"
+                "unsupported apiVersion: \(version)",
+                remedy: .set("apiVersion to \(known[0]) in the kubeconfig")
             )
         }
         var question = CredentialRequest(session: session, wantsIDToken: wantsIDToken)
@@ -68,7 +68,7 @@ struct KubeCredential: HelperContract {
         return question
     }
 
-    var refusalSign: RefusalSign { .repetition(of: wantsIDToken ? "kube id" : "kube") }
+    var refusalSign: RejectionSign { .repetition(of: wantsIDToken ? "kube id" : "kube") }
 
     func answer(_ credential: HelperCredential) -> String {
         var status = JSONObject()
@@ -83,8 +83,8 @@ struct KubeCredential: HelperContract {
     var nothing: HelperResponse {
         let error = AgentError(
             .notFound,
-            "no session is for this cluster",
-            remedy: ConfigurationRemedy.change("add its server to hosts of a session")
+            "no session lists the server of this cluster in hosts",
+            remedy: ConfigurationRemedy.change(.set("hosts in [session.NAME]"))
         )
         return HelperResponse(complaint: error, status: error.code.exitStatus)
     }

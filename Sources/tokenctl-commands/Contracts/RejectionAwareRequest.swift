@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 
 /// The ways in which a program shows that its server rejected the last credential.
-enum RefusalSign {
+enum RejectionSign {
     /// The program shows nothing.
     case none
     /// The program repeats the request within seconds.
@@ -22,17 +22,17 @@ struct RejectionAwareRequest {
     /// The time within which a program may pass on its server's response, in seconds: one hour.
     private static let repetitionWindow: Int64 = 3600
 
-    let demand: TokenRequest
-    let sign: RefusalSign
+    let tokenRequest: TokenRequest
+    let sign: RejectionSign
     let endpoint: AgentEndpoint
 
     /// Requests the token, and a new one if there are signs that the current one was rejected.
     func token() throws(AgentError) -> AgentToken {
-        let token = try endpoint.token(demand)
+        let token = try endpoint.token(tokenRequest)
         let question: String
         switch sign {
         case .none: return token
-        case .repetition(let text), .answer(_, let text, _): question = "\(demand.session) \(text)"
+        case .repetition(let text), .answer(_, let text, _): question = "\(tokenRequest.session) \(text)"
         }
         guard let memory = RecentRequestCache(of: endpoint) else { return token }
         let times = memory.timesGiven(token, for: question, within: RejectionAwareRequest.window)
@@ -53,8 +53,8 @@ struct RejectionAwareRequest {
             // A repetition is only a guess. It does not count against the token, which is given again if no
             // refresh is possible.
             guard isRefused(token, question, after: times, memory) else { return nil }
-            endpoint.replace(token, demand)
-            let fresh = try endpoint.token(demand)
+            endpoint.replace(token, tokenRequest)
+            let fresh = try endpoint.token(tokenRequest)
             memory.recordObtained(fresh, for: question)
             return fresh
         case .answer(let answer, _, let place):
@@ -62,15 +62,15 @@ struct RejectionAwareRequest {
             guard let refusal = answer?.refusal,
                 memory.wasGiven(token, for: question, within: RejectionAwareRequest.repetitionWindow)
             else { return nil }
-            let report = RefusalReport(
+            let report = TokenRejectionReport(
                 status: refusal.status,
                 challenge: refusal.challenge,
                 body: [],
                 place: place
             )
-            guard try report.send(token, to: endpoint, about: demand) != nil else { return nil }
+            guard try report.send(token, to: endpoint, about: tokenRequest) != nil else { return nil }
         }
-        return try endpoint.token(demand)
+        return try endpoint.token(tokenRequest)
     }
 
     /// Returns whether a repeated request probably means a rejection and may cause a refresh now.
@@ -91,8 +91,8 @@ struct RejectionAwareRequest {
         _ memory: RecentRequestCache
     ) -> Bool {
         guard times > 0, times > 1 || !memory.isRepeatedAnyway(question, for: token) else { return false }
-        return memory.mayRefresh(demand.session)
-            || times > 1 && memory.mayRefresh(demand.session, repeatedAgain: true)
+        return memory.mayRefresh(tokenRequest.session)
+            || times > 1 && memory.mayRefresh(tokenRequest.session, repeatedAgain: true)
     }
 }
 
@@ -101,21 +101,21 @@ extension AgentEndpoint {
     ///
     /// A `[[socket]]` denies refreshes. A report there causes at most one refresh a minute and counts against
     /// no token.
-    func replace(_ token: AgentToken, _ demand: TokenRequest) {
+    func replace(_ token: AgentToken, _ tokenRequest: TokenRequest) {
         do throws(AgentError) {
-            try refresh(demand)
+            try refresh(tokenRequest)
         } catch {
             guard error.code == .denied else { return }
-            let report = RefusalReport(status: 401, challenge: "", body: [])
-            _ = try? report.send(token, to: self, about: demand)
+            let report = TokenRejectionReport(status: 401, challenge: "", body: [])
+            _ = try? report.send(token, to: self, about: tokenRequest)
         }
     }
 
-    /// Refreshes the token that `demand` describes, even if it is still valid.
-    private func refresh(_ demand: TokenRequest) throws(AgentError) {
+    /// Refreshes the token that `tokenRequest` describes, even if it is still valid.
+    private func refresh(_ tokenRequest: TokenRequest) throws(AgentError) {
         var body = JSONBody<RefreshMembers>()
-        body.add(demand.scopes, demand.audience)
-        let request = AgentRequest(.post, "sessions", demand.session, "refresh", body: body.finished())
-        try send(request, timeout: demand.responseTimeout)
+        body.add(tokenRequest.scopes, tokenRequest.audience)
+        let request = AgentRequest(.post, "sessions", tokenRequest.session, "refresh", body: body.finished())
+        try send(request, timeout: tokenRequest.responseTimeout)
     }
 }

@@ -26,7 +26,7 @@ struct SessionChoice: Equatable {
         if let server = question.server, !server.isPrivate { return nil }
         guard let session = question.session else {
             guard let server = question.server else {
-                throw AgentError(.badRequest, "no session is named", remedy: "name one with --session")
+                throw AgentError(.badRequest, "missing session name", remedy: .set("--session"))
             }
             try self.init(for: server.place, among: try endpoint.sessions())
             return
@@ -37,7 +37,7 @@ struct SessionChoice: Equatable {
             return
         }
         guard !rules.isEmpty else {
-            guard isForAnyHost else { throw SessionChoice.noHosts(session) }
+            guard isForAnyHost else { throw SessionChoice.noHosts(session, server) }
             self.init(session: session)
             return
         }
@@ -45,12 +45,12 @@ struct SessionChoice: Equatable {
         self.init(session: session, user: rule.user)
     }
 
-    private static func noHosts(_ session: String) -> AgentError {
+    private static func noHosts(_ session: String, _ server: ServerAddress) -> AgentError {
         AgentError(
             .misconfigured,
-            "its configuration does not say which servers its tokens are for",
+            "cannot be used for \(server.place.host): hosts is not set",
             session: session,
-            remedy: ConfigurationRemedy.change("give --any-host, or set hosts in [session.\(session)]")
+            remedy: ConfigurationRemedy.change(.set("hosts in [session.\(session)]"))
         )
     }
 
@@ -70,8 +70,8 @@ struct SessionChoice: Equatable {
             let names = rivals.joined(separator: " and ")
             throw AgentError(
                 .misconfigured,
-                "\(names) are both for \(host.host)",
-                remedy: ConfigurationRemedy.change("take it out of hosts of one of them")
+                "hosts of \(names) both match \(host.host)",
+                remedy: ConfigurationRemedy.change(.set("hosts so that only one session matches"))
             )
         }
         self.init(session: best.name, user: best.rule.user)

@@ -9,30 +9,40 @@ import Text
 struct TerraformCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "terraform",
-        abstract: "Answer terraform as its credentials helper.",
+        abstract: "Serve terraform as its credentials helper.",
         discussion: """
             With a link terraform-credentials-tokenagent in ~/.terraform.d/plugins and hosts in the session, in \
             ~/.terraformrc: credentials_helper "tokenagent" { args = [] }.
             """
     )
 
-    @Argument(help: ArgumentHelp("What terraform wants: get, store or forget.", valueName: "operation"))
+    @Argument(help: ArgumentHelp("The operation: get, store or forget.", valueName: "operation"))
     var operation: String
 
-    @Argument(help: ArgumentHelp("The server.", valueName: "host"))
+    @Argument(help: ArgumentHelp("The host name of the server.", valueName: "host"))
     var host: String
 
     @OptionGroup var helper: HelperOptions
 
     func run() throws {
-        guard operation == "get" else {
+        switch operation {
+        case "get":
+            try helper.answer(TerraformCredential(host: host, session: helper.session?.name))
+        case "store":
             throw AgentError(
                 .badRequest,
-                "terraform cannot \(TerminalText.escaped(operation)) tokens of the agent",
-                remedy: "use tokenctl login and tokenctl logout"
+                "cannot store a token: tokens come from the agent",
+                remedy: .run("tokenctl login NAME")
             )
+        case "forget":
+            throw AgentError(
+                .badRequest,
+                "cannot forget a token: tokens come from the agent",
+                remedy: .run("tokenctl logout NAME")
+            )
+        default:
+            throw AgentError(.badRequest, "unknown operation \"\(TerminalText.escaped(operation))\"")
         }
-        try helper.answer(TerraformCredential(host: host, session: helper.session?.name))
     }
 }
 

@@ -74,8 +74,8 @@ struct CurlArguments: Equatable {
         guard includesHeaders, repetitions.count > 1 else { return }
         throw AgentError(
             .badRequest,
-            "curl's options -i and -D - together would be for some of the requests only",
-            remedy: "run tokenctl curl for each"
+            "curl's options -i and -D - cannot be combined for only some of the requests",
+            remedy: .retry("with one tokenctl curl for each request")
         )
     }
 
@@ -115,21 +115,21 @@ struct CurlArguments: Equatable {
         guard server.isPrivate else {
             throw AgentError(
                 .badRequest,
-                "\(server.origin) would show the token to everybody on the way",
-                remedy: "use https"
+                "refusing to send the token over plain http to \(server.place.host)",
+                remedy: .set("https in the URL")
             )
         }
         if server.isClear, let diversion {
             throw AgentError(
                 .badRequest,
-                "without https, curl's option \(diversion) would lead the token away from \(server.origin)"
+                "curl's option \(diversion) requires https: without it, the token could leave \(server.origin)"
             )
         }
         if !server.isLoopback, let renunciation {
             throw AgentError(
                 .badRequest,
-                "with curl's option \(renunciation) anybody could pass for \(server.origin)",
-                remedy: "give the server's certificate with --cacert"
+                "refusing curl's option \(renunciation): \(server.origin) would not be verified",
+                remedy: .set("--cacert to the server's certificate")
             )
         }
         return server
@@ -144,8 +144,8 @@ struct CurlArguments: Equatable {
             if let headerFile, headerFile != file {
                 throw AgentError(
                     .badRequest,
-                    "the headers of all requests go to one file, and curl's option -D names \(headerFile) and \(file)",
-                    remedy: "run tokenctl curl for each"
+                    "curl's option -D requires one file for all requests, not \(headerFile) and \(file)",
+                    remedy: .retry("with one tokenctl curl for each request")
                 )
             }
             headerFile = file
@@ -190,8 +190,8 @@ struct CurlArguments: Equatable {
         guard let option = CurlOption(name) else {
             throw AgentError(
                 .badRequest,
-                "it is not known whether curl's option \(written) would lead the token elsewhere",
-                remedy: "write the options that curl's manual lists in full"
+                "unknown curl option \(written): it could send the token elsewhere",
+                remedy: .set("the full name of an option in curl(1)")
             )
         }
         switch option {
@@ -199,7 +199,7 @@ struct CurlArguments: Equatable {
         case .diverting: diversion = diversion ?? written
         case .unproven: renunciation = renunciation ?? written
         case .refused(let reason):
-            throw AgentError(.badRequest, "curl's option \(written) has no place here: \(reason)")
+            throw AgentError(.badRequest, "curl's option \(written) is not allowed: \(reason)")
         }
         savesBodies = savesBodies || CurlArguments.saving.contains(name)
         mayAskWithoutToken = mayAskWithoutToken || CurlArguments.negotiating.contains(name)
@@ -240,8 +240,8 @@ struct CurlArguments: Equatable {
         for own in ["authorization", "dpop"] where name.elementsEqual(own.utf8) {
             throw AgentError(
                 .badRequest,
-                "curl's option -H has no place here with \(own): the session's token is sent in it",
-                remedy: "use curl itself for another credential"
+                "curl's option -H cannot set \(own): it contains the session's token",
+                remedy: .retry("without -H \(own)")
             )
         }
     }

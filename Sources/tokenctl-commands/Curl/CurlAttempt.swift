@@ -21,9 +21,9 @@ struct CurlAttempt: ~Copyable {
     private var isPassing = false
     /// The first bytes of the first response's body, after the held output was released.
     private var passedBody: [UInt8] = []
-    private var heads: HeldStream
-    private var output: HeldStream
-    private var errors: HeldStream
+    private var heads: BufferedCurlOutput
+    private var output: BufferedCurlOutput
+    private var errors: BufferedCurlOutput
     /// The final target of curl's headers.
     private var headerTarget: Int32 = -1
     /// The doubling of the headers, if the output contains them twice.
@@ -32,9 +32,9 @@ struct CurlAttempt: ~Copyable {
     private init(
         _ arguments: CurlArguments,
         _ server: ServerAddress,
-        _ heads: consuming HeldStream,
-        _ output: consuming HeldStream,
-        _ errors: consuming HeldStream
+        _ heads: consuming BufferedCurlOutput,
+        _ output: consuming BufferedCurlOutput,
+        _ errors: consuming BufferedCurlOutput
     ) {
         self.arguments = arguments
         self.server = server
@@ -50,9 +50,9 @@ struct CurlAttempt: ~Copyable {
         _ arguments: CurlArguments,
         _ server: ServerAddress
     ) throws(AgentError) -> CurlAttempt {
-        let heads = try HeldStream()
-        let output = try HeldStream()
-        let errors = try HeldStream()
+        let heads = try BufferedCurlOutput()
+        let output = try BufferedCurlOutput()
+        let errors = try BufferedCurlOutput()
         return CurlAttempt(arguments, server, heads, output, errors)
     }
 
@@ -97,12 +97,12 @@ struct CurlAttempt: ~Copyable {
         guard let loss else { return status }
         // curl has seen at most a closed pipe. A reader that closed the pipe needs no message about it.
         if loss.error != EPIPE {
-            StandardError.write("tokenctl: \(loss.target): \(systemMessage(loss.error))\n")
+            StandardError.write("tokenctl: cannot write to \(loss.target): \(systemMessage(loss.error))\n")
         }
         return status == 0 ? CurlAttempt.writeFailure : status
     }
 
-    /// The target and error number of lost output, or `nil`.
+    /// The target to which output was not written, with the error number, or `nil` if all was written.
     private var loss: (target: String, error: Int32)? {
         if output.passingError != 0 { return ("standard output", output.passingError) }
         guard heads.passingError != 0, let file = arguments.headerFile else { return nil }
@@ -234,7 +234,7 @@ struct CurlAttempt: ~Copyable {
         case .some(let path):
             headerTarget = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
             guard headerTarget < 0 else { return }
-            StandardError.write("tokenctl: \(path): \(systemMessage(errno))\n")
+            StandardError.write("tokenctl: cannot open \(path): \(systemMessage(errno))\n")
         }
     }
 

@@ -10,14 +10,13 @@ import Text
 struct CurlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "curl",
-        abstract: "Run curl with a token, once more if it was refused.",
+        abstract: "Run curl with a token, and again if the server rejects it.",
         discussion: """
-            The token never stands in arguments or the environment. It is for one server, that of the URL: \
-            the URL must be whole, and if the session has hosts they must name the server. curl reads no \
-            file with options, and an option that could lead the token elsewhere is refused. Output and exit \
-            status are curl's. If that server answers 401 or 403, the agent decides: with a fresh token the \
-            request is sent once more, and if the session is over, or the server wants more of the login, the \
-            status is 4.
+            The token is never in arguments or the environment. It is sent only to the server of the URL, which \
+            must be complete; if the session has hosts, they must include the server. curl reads no file with \
+            options, and options that could send the token elsewhere are not allowed. Output and exit status are \
+            curl's. After a response with status 401 or 403, the agent decides: with a new token the request is \
+            sent once more. The status is 4 if the session has ended or the server requires a new login.
             """
     )
 
@@ -35,7 +34,7 @@ struct CurlCommand: ParsableCommand {
     var arguments: [String] = []
 
     func validate() throws {
-        guard !arguments.isEmpty else { throw ValidationError("curl's arguments go after --") }
+        guard !arguments.isEmpty else { throw ValidationError("missing curl's arguments after --") }
     }
 
     func run() throws {
@@ -48,7 +47,7 @@ struct CurlCommand: ParsableCommand {
         if status != 0 { throw ExitCode(status) }
     }
 
-    private var demand: TokenRequest {
+    private var tokenRequest: TokenRequest {
         TokenRequest(
             session: session.name,
             scopes: variant.scopes,
@@ -59,14 +58,14 @@ struct CurlCommand: ParsableCommand {
 
     /// Checks that the session's `hosts`, if any, match `server`.
     private func checkHosts(for server: ServerAddress) throws(AgentError) {
-        let rules = try agent.endpoint.waiting(as: demand).hostRules(of: session.name)
+        let rules = try agent.endpoint.waiting(as: tokenRequest).hostRules(of: session.name)
         guard rules.isEmpty || SessionChoice.closest(rules, to: server.place) != nil else {
             throw AgentError(
                 .denied,
-                "its hosts do not name \(server.origin)",
+                "hosts does not include \(server.origin)",
                 session: session.name,
                 remedy: ConfigurationRemedy.change(
-                    "add \(server.place.text) to hosts in [session.\(session.name)]"
+                    .set("hosts in [session.\(session.name)] to include \(server.place.text)")
                 )
             )
         }
@@ -78,7 +77,7 @@ struct CurlCommand: ParsableCommand {
         try ConfigurationRemedy.whereNotTakenOver(at: agent.endpoint) { () throws(AgentError) in
             try checkHosts(for: server)
         }
-        var tokens = try CurlTokens(demand, for: arguments, from: agent.endpoint)
+        var tokens = try CurlTokens(tokenRequest, for: arguments, from: agent.endpoint)
         let signals = try RelayedSignals()
         let spool = try RequestSpool(isNeeded: arguments.inputs.includeStandardInput)
         while true {

@@ -43,13 +43,13 @@ enum CurlOption: Equatable {
     }
 
     private static let reasons: [String: String] = {
-        let variables = "nobody but curl knows its variables"
-        let file = "the options in the file are not looked at"
-        let help = "that needs no token"
-        let credential = "the session's token goes in its place"
+        let variables = "tokenctl cannot check its variables"
+        let file = "tokenctl cannot check the options in the file"
+        let help = "it requires no token"
+        let credential = "it would replace the session's token"
         return [
-            "location-trusted": "it sends the token to every server that a redirect names",
-            "K": file, "config": file, "metalink": "the servers in the file are not looked at",
+            "location-trusted": "it sends the token to the server of each redirect",
+            "K": file, "config": file, "metalink": "tokenctl cannot check the servers in the file",
             "libcurl": "it writes the token to a file", "variable": variables,
             "u": credential, "user": credential, "oauth2-bearer": credential, "aws-sigv4": credential,
             "h": help, "help": help, "M": help, "manual": help, "V": help, "version": help,

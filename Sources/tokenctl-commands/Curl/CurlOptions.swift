@@ -27,7 +27,9 @@ struct CurlOptions: ~Copyable {
         isQuiet: Bool
     ) throws(AgentError) {
         descriptor = hardening_memory_file()
-        guard descriptor >= 0 else { throw AgentError(.internal, "memfd_create: \(systemMessage(errno))") }
+        guard descriptor >= 0 else {
+            throw AgentError(.internal, "cannot create a file in memory: \(systemMessage(errno))")
+        }
         var text = CurlOptions.lines(presenting: token)
         text += "dump-header = \"/dev/fd/\(headers)\"\n"
         // Without TLS a proxy would see the token, so neither an option nor the environment may set one.
@@ -36,12 +38,14 @@ struct CurlOptions: ~Copyable {
         var bytes = Array(text.utf8)
         let error = unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: descriptor) }
         bytes.wipe()
-        guard error == 0 else { throw AgentError(.internal, "memfd: \(systemMessage(error))") }
+        guard error == 0 else {
+            throw AgentError(.internal, "cannot write to a file in memory: \(systemMessage(error))")
+        }
         guard unsafe access("/dev/fd/\(descriptor)", R_OK) == 0 else {
             throw AgentError(
                 .internal,
-                "curl cannot read the token: there is no /dev/fd here",
-                remedy: "mount /proc"
+                "curl cannot read the token: /dev/fd not found",
+                remedy: .run("mount -t proc proc /proc")
             )
         }
     }

@@ -51,24 +51,24 @@ struct CurlTarget: Equatable {
                 // A URL with a user may also contain a password; an argument that begins with "@" names a
                 // file.
                 let mayHoldPassword = url.utf8.dropFirst().contains(UInt8(ascii: "@"))
-                let name = mayHoldPassword ? "an address in curl's arguments" : url
+                let name = mayHoldPassword ? "a URL in curl's arguments" : url
                 throw AgentError(
                     .badRequest,
-                    "\(name) is not the address of one server, as the token needs it",
-                    remedy: "write it whole, with https:// and the host as it is"
+                    "cannot determine the server of \(name): not a complete URL",
+                    remedy: .set("the complete URL, with https:// and a literal host")
                 )
             }
             if let found, found.origin != server.origin {
                 throw AgentError(
                     .badRequest,
-                    "the token is for one server, and curl's arguments name \(found.origin) and \(server.origin)",
-                    remedy: "run tokenctl curl for each"
+                    "cannot send the token to two servers: \(found.origin) and \(server.origin)",
+                    remedy: .retry("with one tokenctl curl for each server")
                 )
             }
             found = server
         }
         guard let found else {
-            throw AgentError(.badRequest, "curl's arguments name no URL", remedy: "give one after --")
+            throw AgentError(.badRequest, "no URL in curl's arguments", remedy: .set("a URL after --"))
         }
         return found
     }
@@ -92,8 +92,8 @@ struct CurlTarget: Equatable {
         guard let url = urls.first, urls.count == 1, namesOneResource(url) else {
             throw AgentError(
                 .badRequest,
-                "a proof of possession is for one URL, and curl's arguments name \(urls.isEmpty ? "none" : "several")",
-                remedy: "tokenctl get \(session) --dpop-url URL --format curl"
+                "a proof of possession requires exactly one URL in curl's arguments",
+                remedy: .run("tokenctl get \(session) --dpop-url URL --format curl")
             )
         }
         // A proof does not cover the query, which may be long.
@@ -101,8 +101,8 @@ struct CurlTarget: Equatable {
         guard !addsFileName(to: resource, url) else {
             throw AgentError(
                 .badRequest,
-                "a proof of possession is for a whole URL, and curl would add the file's name to \(resource)",
-                remedy: "write the name at its end"
+                "a proof of possession requires the complete URL: curl would append the file name to \(resource)",
+                remedy: .set("the URL with the file name at its end")
             )
         }
         return TokenRequest.Proof(url: String(resource), method: method)

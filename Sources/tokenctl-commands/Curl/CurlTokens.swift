@@ -8,7 +8,7 @@ import CommandCore
 /// A token that is bound to a key comes with a new proof each time.
 struct CurlTokens {
     private let endpoint: AgentEndpoint
-    private var demand: TokenRequest
+    private var tokenRequest: TokenRequest
     /// The token for the next attempt.
     private(set) var current: AgentToken
     /// Whether the server has certainly received this token.
@@ -21,19 +21,19 @@ struct CurlTokens {
     /// - Throws: ``AgentError`` with the code `badRequest` if the token needs a proof and `arguments` do
     ///   not identify the request.
     init(
-        _ demand: TokenRequest,
+        _ tokenRequest: TokenRequest,
         for arguments: CurlArguments,
         from endpoint: AgentEndpoint
     ) throws(AgentError) {
-        var agent = try endpoint.waiting(as: demand).connect()
+        var agent = try endpoint.waiting(as: tokenRequest).connect()
         self.endpoint = endpoint
-        self.demand = demand
+        self.tokenRequest = tokenRequest
         isSeen = !arguments.mayReplaceToken
-        current = try WaitNotice.whileWaiting(isRefused: false) { () throws(AgentError) in
-            try agent.token(demand)
+        current = try WaitNotice.during(.token) { () throws(AgentError) in
+            try agent.token(tokenRequest)
         }
         guard current.isBoundToKey else { return }
-        self.demand.proof = try arguments.target.proof(session: demand.session)
+        self.tokenRequest.proof = try arguments.target.proof(session: tokenRequest.session)
         try renew()
     }
 
@@ -49,8 +49,8 @@ struct CurlTokens {
     mutating func advance(after attempt: inout CurlAttempt) throws(AgentError) -> Bool {
         guard let refusal = attempt.refusal else { return false }
         do {
-            if demand.proof != nil, attempt.answer.nonce != nil {
-                demand.proof?.nonce = attempt.answer.nonce
+            if tokenRequest.proof != nil, attempt.answer.nonce != nil {
+                tokenRequest.proof?.nonce = attempt.answer.nonce
                 if attempt.answer.wantsNonce {
                     guard attempt.isRepeatable else { return false }
                     return try takeNonce()
@@ -60,7 +60,7 @@ struct CurlTokens {
         } catch {
             guard error.code != .loginRequired else { throw error }
             attempt.pass()
-            StandardError.write("tokenctl: \(FailureReport.line(for: error.about(demand.session)))\n")
+            FailureReport.tell(error.about(tokenRequest.session))
             return false
         }
     }
@@ -79,29 +79,29 @@ struct CurlTokens {
         _ refusal: CurlResponse.Refusal
     ) throws(AgentError) -> Bool {
         guard isSeen else { return false }
-        let report = RefusalReport(
+        let report = TokenRejectionReport(
             status: refusal.status,
             challenge: refusal.challenge,
             body: attempt.refusedBody(),
             place: attempt.server.place
         )
         // The agent spaces out refreshes if a server rejects one new token after the other.
-        let replacement = try WaitNotice.whileWaiting(isRefused: true) { () throws(AgentError) in
-            try report.send(current, to: endpoint, about: demand)
+        let replacement = try WaitNotice.during(.replacement) { () throws(AgentError) in
+            try report.send(current, to: endpoint, about: tokenRequest)
         }
         guard let fresh = replacement, attempt.isRepeatable, !wasReplaced else { return false }
         wasReplaced = true
         current = fresh
-        if demand.proof != nil { try renew() }
+        if tokenRequest.proof != nil { try renew() }
         return true
     }
 
     /// Obtains token and proof together, because the proof is only for this token.
     private mutating func renew() throws(AgentError) {
-        var agent = try endpoint.waiting(as: demand).connect()
-        current = try agent.token(demand)
+        var agent = try endpoint.waiting(as: tokenRequest).connect()
+        current = try agent.token(tokenRequest)
         guard current.proof != nil else {
-            throw AgentError(.internal, "the agent's answer holds no proof of possession")
+            throw AgentError(.internal, "the agent's response contains no proof of possession")
         }
     }
 }

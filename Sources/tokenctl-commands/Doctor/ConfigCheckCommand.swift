@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// The command `config check`, in which the agent's program reads the configuration and reports all errors.
+/// The command `config check`, in which `tokenagent` reads the configuration and reports all errors.
 struct ConfigCheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
@@ -17,7 +17,7 @@ struct ConfigCheckCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
-        guard config?.isEmpty != true else { throw ValidationError("--config needs a path") }
+        guard config?.isEmpty != true else { throw ValidationError("--config requires a path") }
     }
 
     func run() throws {
@@ -28,14 +28,16 @@ struct ConfigCheckCommand: ParsableCommand {
             try StandardOutput.json(report.message.json)
         } else if report.isGood {
             try StandardOutput.line(TerminalText.escaped(report.summary, longest: 8192))
-            if report.message.sessions == 0 { try StandardOutput.line("  Run: \(ConfiguredSessions.remedy)") }
+            if report.message.sessions == 0 {
+                try StandardOutput.line("  \(ConfiguredSessions.remedy.labelled)")
+            }
         }
         if let difference, !difference.differences.isEmpty, !agent.wantsJSON {
             try StandardOutput.line("the running agent uses an older configuration:")
             for line in difference.differences {
                 try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
             }
-            try StandardOutput.line("  Run: \(difference.remedy)")
+            try StandardOutput.line("  \(difference.remedy.labelled)")
         }
         guard !report.isGood else { return }
         for line in report.complaints {

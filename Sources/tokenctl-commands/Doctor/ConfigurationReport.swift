@@ -7,7 +7,7 @@ import Text
 
 /// The output of `tokenagent --check-config --json` for a configuration file.
 struct ConfigurationReport {
-    var message: ConfigurationMessage
+    var message: ConfigurationCheckMessage
 
     var file: String { message.file ?? "" }
 
@@ -35,7 +35,7 @@ struct ConfigurationReport {
         return [place, problem.key, problem.message].compactMap(\.self).joined(separator: ": ")
     }
 
-    /// Makes the agent's program read a configuration.
+    /// Makes `tokenagent` read a configuration.
     ///
     /// - Parameters:
     ///   - file: The configuration file, or `nil` for the file of this user.
@@ -51,7 +51,7 @@ struct ConfigurationReport {
             ["--check-config", "--json"] + (file.map { ["--config", $0] } ?? [])
                 + (drafts.map { ["--drafts", $0] } ?? []) + (session.map { ["--session", $0] } ?? [])
         )
-        guard let message = run.answer.flatMap({ ConfigurationMessage($0) }) else { throw run.failure }
+        guard let message = run.answer.flatMap({ ConfigurationCheckMessage($0) }) else { throw run.failure }
         self.message = message
     }
 }

@@ -22,7 +22,11 @@ struct Doctor {
     }
 
     private func socketPath(_ path: String) -> Finding {
-        Finding(.ok, "socket path", "\(path), \(path.utf8.count) of \(AgentPaths.maximumSocketPathLength) bytes")
+        Finding(
+            .ok,
+            "socket path",
+            "\(path), \(path.utf8.count) of \(AgentPaths.maximumSocketPathLength) bytes"
+        )
     }
 
     private func directory(of path: String) -> [Finding] {
@@ -33,8 +37,7 @@ struct Doctor {
                 Finding(
                     .warning,
                     "socket directory",
-                    "\(directory) does not exist",
-                    remedy: "the agent makes it"
+                    "\(directory) does not exist yet (the agent creates it)"
                 )
             ]
         }
@@ -50,10 +53,24 @@ struct Doctor {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return [] }
         guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else {
-            return [Finding(.problem, "socket", "\(path) is not a socket of this user", remedy: "remove it")]
+            return [
+                Finding(
+                    .problem,
+                    "socket",
+                    "\(path) is not a socket of this user",
+                    remedy: .run("rm \(path)")
+                )
+            ]
         }
         guard status.st_mode & 0o077 == 0 else {
-            return [Finding(.warning, "socket", "others may connect to it", remedy: "chmod 600 \(path)")]
+            return [
+                Finding(
+                    .warning,
+                    "socket",
+                    "other users may connect to it",
+                    remedy: .run("chmod 600 \(path)")
+                )
+            ]
         }
         return [Finding(.ok, "socket", "only this user may connect")]
     }
@@ -63,7 +80,7 @@ struct Doctor {
     private func clock() -> Finding {
         let now = DurationPhrase.rfc3339(WallClock.seconds)
         guard WallClock.seconds > 1_767_225_600 else {
-            return Finding(.problem, "clock", "it says \(now)", remedy: "set the system clock")
+            return Finding(.problem, "clock", "wrong time: \(now)", remedy: .set("the system clock"))
         }
         return Finding(.ok, "clock", now)
     }
@@ -89,7 +106,7 @@ struct Doctor {
         } catch {
             // A restricted socket, for a sandbox or another host, does not allow checks of the agent.
             guard error.code != .denied else {
-                return [Finding(.ok, "agent's checks", "not at this socket, which gives out tokens alone")]
+                return [Finding(.ok, "agent's checks", "not available at this socket")]
             }
             return [Finding(.problem, "agent's checks", error.message, remedy: error.remedy)]
         }
@@ -106,14 +123,13 @@ struct Doctor {
         .warning,
         "sessions",
         "none configured",
-        remedy: "run: \(ConfiguredSessions.remedy)"
+        remedy: ConfiguredSessions.remedy
     )
 
     private func unreached(_ error: AgentError) -> [Finding] {
         // The usual remedy is to run this very command.
-        let remedy =
-            error.code == .temporarilyUnavailable
-            ? "end it with tokenagent -k, then start it with: tokenagent" : error.remedy
+        let remedy: Remedy? =
+            error.code == .temporarilyUnavailable ? .run("tokenagent -k && tokenagent") : error.remedy
         let problem = Finding(.problem, "agent", error.message, remedy: remedy)
         guard error.code == .noAgent, let program = AgentStarter.executable else { return [problem] }
         guard endpoint.mayStartAgent, AgentStarter.isAllowed else { return [problem] + configuration() }
@@ -121,7 +137,7 @@ struct Doctor {
             .warning,
             "agent",
             "not running (starts on demand: \(program))",
-            remedy: "run: tokenagent"
+            remedy: .run("tokenagent")
         )
         return [absence] + store() + configuration()
     }
@@ -145,10 +161,8 @@ struct Doctor {
                 return [Finding(.ok, "configuration", report.summary)]
                     + (report.message.sessions == 0 ? [Doctor.noSessions] : [])
             }
-            return report.complaints.map {
-                let remedy = report.isUsable ? "correct it" : "the agent cannot start until this is fixed"
-                return Finding(.problem, "configuration", $0, remedy: remedy)
-            }
+            let effect = report.isUsable ? "" : " (the agent cannot start until this is fixed)"
+            return report.complaints.map { Finding(.problem, "configuration", $0 + effect) }
         } catch {
             return [Finding(.problem, "configuration", error.message, remedy: error.remedy)]
         }
@@ -162,12 +176,13 @@ struct Doctor {
             else {
                 return nil
             }
-            let title = table.kind == .proxy ? "proxy" : "endpoint"
+            let title = table.name ?? ""
             return Finding(
                 .problem,
                 "port \(listen)",
-                "the port of [[\(title)]] \(table.name ?? "") is another user's, uid \(owner)",
-                remedy: table.kind == .proxy ? "set another listen, or a path" : "set another listen"
+                "in use by another user, uid \(owner)",
+                remedy: table.kind == .proxy
+                    ? .set("listen or path in [[proxy]] \(title)") : .set("listen in [[endpoint]] \(title)")
             )
         }
     }
@@ -185,12 +200,12 @@ struct Doctor {
             .warning,
             "version",
             "the agent is \(version), tokenctl is \(AgentRelease.version)",
-            remedy: "restart the agent: tokenctl shutdown"
+            remedy: ReloadReport.restart
         )
     }
 
     private func lock(_ about: AgentMessage) -> Finding {
         guard about.locked == true else { return Finding(.ok, "lock", "the agent is unlocked") }
-        return Finding(.warning, "lock", "the agent is locked", remedy: "run: tokenctl unlock")
+        return Finding(.warning, "lock", "the agent is locked", remedy: .run("tokenctl unlock"))
     }
 }

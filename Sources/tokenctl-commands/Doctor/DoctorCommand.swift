@@ -9,13 +9,14 @@ import Text
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for problems and say what to do about them.",
+        abstract: "Look for problems and print their remedies.",
         discussion: "Every line begins with ok, warning or problem. Exit status 1 if there is a problem."
     )
 
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
+        StandardOutput.endWithReader()
         let findings = Doctor(endpoint: agent.endpoint).findings()
         if agent.wantsJSON {
             let report = DoctorMessage { $0.checks = findings.map(\.wire) }

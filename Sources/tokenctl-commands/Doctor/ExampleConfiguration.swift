@@ -10,35 +10,35 @@ enum ExampleConfiguration {
         # tokenagent configuration, see tokenagent.conf(5). Lines that begin with "#" and no blank are settings to
         # switch on; those of [agent] show the defaults. After a change: tokenctl config check
         #
-        # "Redirect" below is the address to register with the server. Servers that follow RFC 8252 accept any port on
+        # "Redirect" below is the redirect URI to register with the server. Servers that follow RFC 8252 accept any port on
         # 127.0.0.1; for the others redirect_port fixes it.
 
         [agent]
         #refresh_before = "5m"     # refresh this long before expiry, at most a third of the token's lifetime
-        #min_validity   = "30s"    # a get never returns a token with less left, at most half of its lifetime
-        #get_timeout    = "30s"    # longest a get waits for a refresh
+        #min_validity   = "30s"    # minimum remaining validity, at most half of the token's lifetime
+        #get_timeout    = "30s"    # a get waits at most this long for a refresh
         #refreshes_per_second = 5  # of all sessions of one issuer together
         #log_level      = "notice"
         #allow_root     = false    # the administrator may connect to an agent that is not its own
-        #audit          = true     # each token given out is a line, see tokenctl audit
-        #proxy          = "http://proxy.example.com:3128"   # by default that of HTTPS_PROXY; "direct": none
+        #audit          = true     # log every served token, see tokenctl audit
+        #proxy          = "http://proxy.example.com:3128"   # default: HTTPS_PROXY; "direct": none
         #proxy_credentials_file = "/home/me/.config/tokenagent/proxy"   # user:password; or proxy_credentials_command
 
         [hooks]                    # program and arguments; event and session arrive in the environment
         #login_required = ["sh", "-c", 'mail -s "$TOKENAGENT_SESSION needs a login" me </dev/null']
         #event          = ["sh", "-c", 'logger -t tokenagent -- "$TOKENAGENT_EVENT $TOKENAGENT_SESSION"']
-        #desktop        = true     # on a desktop a notice says that a login is needed, or will be soon
-        #confirm        = ["ssh-askpass", "Give out a token?"]   # exit status 0 is a yes, for rules with confirm
+        #desktop        = true     # desktop notification when a login is required, or soon will be
+        #confirm        = ["ssh-askpass", "Give out a token?"]   # exit status 0 allows, for rules with confirm
 
         [vault]
         #require_locked_memory = false   # true: do not start when the memory of the keys cannot be locked
         #unlock_command = ["pass", "show", "tokenagent"]   # the command that vault slots --type command may run
         #rollback_counter = ["/usr/local/bin/tpm-rollback-counter", "0x1500016"]   # refuse old copies of the store
 
-        # Hosts that share sessions, see tokenagent-fleet(7); each session that they share says so.
+        # Hosts that share sessions, see tokenagent-fleet(7); each shared session has fleet = true.
         #[fleet]
         #name             = "build"
-        #role             = "keeper"           # "reader": opens access tokens only
+        #role             = "keeper"           # "reader": decrypts access tokens only
         #host             = "host1"            # by default the name of the machine
         #endpoints        = ["https://etcd1.example.com:2379"]
         #user             = "host1"            # at etcd
@@ -132,15 +132,15 @@ enum ExampleConfiguration {
         #scopes        = ["openid", "email"]
         #redirect_port = 8400
 
-        # Amazon Cognito without pages: user name and password, further questions in the terminal.
+        # Amazon Cognito without pages: user name and password, further prompts in the terminal.
         #[session.cognito]
         #kind         = "cognito"
         #region       = "eu-west-1"
         #user_pool_id = "eu-west-1_Example00"
         #client_id    = "example"
-        #refresh_token_validity = "30d"        # as the app client has it; the pool does not tell
+        #refresh_token_validity = "30d"        # as set in the app client; the pool does not report it
 
-        # A program's own login: no person, nothing stored.
+        # A login of a program: no user, nothing stored.
         #[session.ci]
         #kind           = "oauth2"
         #token_endpoint = "https://id.example.com/oauth2/token"
@@ -148,22 +148,22 @@ enum ExampleConfiguration {
         #client_secret_file = "/home/me/.config/tokenagent/ci.secret"
         #flow           = "client_credentials"
 
-        # A protected resource, such as an MCP server. It names its server itself, which registers a client by itself.
+        # A protected resource, such as an MCP server. It names its authorization server, which registers a client.
         #[session.mcp]
         #resource       = "https://mcp.example.com/mcp"
-        #issuer         = "https://id.example.com"   # of several servers this one; needed beside a client secret
-        #client_metadata_url = "https://me.example.com/client.json"   # our name at servers that read such a document
+        #issuer         = "https://id.example.com"   # one of several servers; required with a client secret
+        #client_metadata_url = "https://me.example.com/client.json"   # client ID at servers that accept such a document
 
         # A mobile back end with JSON endpoints. The preset has paths, fields and codes; each can be set here.
         #[session.phone]
         #kind        = "json"
         #preset      = "signaling"             # or "ecall"
         #base_url    = "https://api.example.com"
-        #login_url   = "https://api.example.com/auth/login"     # by hand instead of the preset's path, as refresh_url and logout_url
-        #code_url    = "https://api.example.com/auth/code"      # sends a code, which takes the password's place
-        #carry       = ["attemptId"]           # of its answer, to go with the code
-        #envelope    = "data"                  # the object in which answers have their members
-        #error_code  = "error.reason"          # where the code of a refusal stands
+        #login_url   = "https://api.example.com/auth/login"     # instead of the preset's path; also refresh_url and logout_url
+        #code_url    = "https://api.example.com/auth/code"      # sends a code, used instead of the password
+        #carry       = ["attemptId"]           # of its response, sent with the code
+        #envelope    = "data"                  # the object that contains the members of responses
+        #error_code  = "error.reason"          # the member with the error code
         #members     = { deviceType = "linux" }                 # sent with every request
         #headers     = { X-Api-Key = { command = ["pass", "show", "api-key"] } }
         #keep        = ["userId", "deviceId"]  # further members, shown by status
@@ -171,11 +171,11 @@ enum ExampleConfiguration {
         #refresh_on  = ["access_token_expired"]
         #logout_on   = ["refresh_token_expired", "token_revoked"]
 
-        # A further socket that gives out tokens of some sessions and does little else: for ssh -R, a container, another user.
+        # A further socket that serves only tokens of some sessions: for ssh -R, a container, another user.
         #[[socket]]
         #path     = "~/tokens/host.sock"
         #sessions = ["work"]
-        #scopes   = []                          # what may be asked for there beside the plain token
+        #scopes   = []                          # allowed there in addition to the plain token
         #audiences = []
         #mode     = "0600"                      # with users, "0660" and a group, or "0666": who else may connect
         #answer   = "http"                      # "token": each program that connects is sent the bare token

@@ -2,15 +2,16 @@
 
 import AgentProtocol
 import CommandCore
+import Text
 
 /// The result of one check of `tokenctl doctor`.
 struct Finding {
     let verdict: CheckVerdict
     let name: String
     let detail: String
-    let remedy: String?
+    let remedy: Remedy?
 
-    init(_ verdict: CheckVerdict, _ name: String, _ detail: String, remedy: String? = nil) {
+    init(_ verdict: CheckVerdict, _ name: String, _ detail: String, remedy: Remedy? = nil) {
         self.verdict = verdict
         self.name = name
         self.detail = detail
@@ -25,7 +26,7 @@ struct Finding {
 
     var line: String {
         let label = TextTable.padded(verdict.rawValue, to: 7)
-        let advice = verdict == .ok ? "" : remedy.map { "; \($0)" } ?? ""
+        let advice = verdict == .ok ? "" : remedy.map { " \($0.parenthesized)" } ?? ""
         return TerminalText.escaped("\(label)  \(name): \(detail)\(advice)")
     }
 

@@ -6,7 +6,7 @@ import ArgumentParser
 struct FleetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
-        abstract: "Set up hosts that share their sessions.",
+        abstract: "Manage sessions that several hosts share.",
         subcommands: [
             FleetInitCommand.self, FleetStatusCommand.self, FleetJoinCommand.self, FleetRepairCommand.self,
             FleetLeaveCommand.self, FleetRemoveCommand.self, FleetRekeyCommand.self,

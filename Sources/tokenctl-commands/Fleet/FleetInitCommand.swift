@@ -8,16 +8,16 @@ import CommandCore
 struct FleetInitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
-        abstract: "Make the key files of a new fleet.",
+        abstract: "Create the key files of a new fleet.",
         discussion: """
-            Writes FILE for keepers, which use refresh tokens, and FILE.reader for readers, which open access tokens \
-            only. Neither may exist. What is left to do is printed.
+            Writes FILE for keepers, which use refresh tokens, and FILE.reader for readers, which can only decrypt \
+            access tokens. Neither file may exist. Prints the remaining steps.
             """
     )
 
     @OptionGroup var files: FleetKeyOptions
 
-    @Option(help: ArgumentHelp("What people call the fleet.", valueName: "name"))
+    @Option(help: ArgumentHelp("The name of the fleet.", valueName: "name"))
     var name = "fleet"
 
     @OptionGroup var agent: AgentOptions
@@ -31,13 +31,13 @@ struct FleetInitCommand: ParsableCommand {
     private static func text(_ message: FleetKeyMessage) -> String {
         let name = message.shown(message.fleet)
         return """
-            The keys of the fleet \(name) are made:
+            Created the keys of the fleet \(name):
 
             \(message.files)
 
-            1. Give the hosts' users in etcd the keys that begin with \(message.shown(message.prefix))
-            2. Copy one of the files to each host, readable by its user alone.
-            3. Write into config.toml there, with your etcd and the path of the file:
+            1. In etcd, give the hosts' users access to the keys that begin with \(message.shown(message.prefix))
+            2. Copy one of the files to each host, readable only by its user.
+            3. Add to config.toml there, with your etcd and the path of the file:
 
                [fleet]
                name = "\(name)"
@@ -45,8 +45,8 @@ struct FleetInitCommand: ParsableCommand {
                endpoints = ["https://etcd1.example.com:2379"]
                fleet_key_file = "\(message.shown(message.keepersFile))"
 
-               and fleet = true into the table of each session that the hosts share.
-            4. Try it with tokenctl config check, and restart the agents.
+               and fleet = true to the table of each session that the hosts share.
+            4. Run tokenctl config check there, and restart the agents.
 
             See tokenagent-fleet(7).
             """

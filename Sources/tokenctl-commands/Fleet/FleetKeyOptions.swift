@@ -8,15 +8,15 @@ import CommandCore
 struct FleetKeyOptions: ParsableArguments {
     @Option(
         name: .customLong("key-file"),
-        help: ArgumentHelp("The keepers' file; that of readers is FILE.reader.", valueName: "file")
+        help: ArgumentHelp("The key file of keepers; the file of readers is FILE.reader.", valueName: "file")
     )
     var path: String
 
     func validate() throws {
-        guard !path.isEmpty else { throw ValidationError("--key-file needs a path") }
+        guard !path.isEmpty else { throw ValidationError("--key-file requires a path") }
     }
 
-    /// Makes the agent's program write the key files, because this program has no library for keys.
+    /// Makes `tokenagent` write the key files, because this program has no library for keys.
     ///
     /// - Parameter arguments: The option for the program, to which the path is added.
     /// - Returns: The description of the files.
@@ -37,10 +37,10 @@ extension WireMessage<FleetKeyMembers> {
           \(shown(self.keepersFile))
               for keepers, which use refresh tokens
           \(shown(self.readersFile))
-              for readers, which open access tokens only
+              for readers, which can only decrypt access tokens
         """
     }
 
-    /// Escapes text of the agent's program for a terminal.
+    /// Escapes text from `tokenagent` for a terminal.
     func shown(_ text: String?) -> String { TerminalText.escaped(text ?? "", longest: 8192) }
 }

@@ -8,26 +8,28 @@ import CommandCore
 struct FleetRekeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rekey",
-        abstract: "Put a new key into the key files of a fleet.",
+        abstract: "Add a new key to the key files of a fleet.",
         discussion: """
-            Everything is sealed under the new key from then on; the last three still open what is there. A host \
-            that does not get the new file is out. Where no host is to be shut out, --stage the new key, give all hosts \
-            the file, and then --activate it: no host is without a key it needs. What is left to do is printed.
+            New data is encrypted with the new key; the last three keys can still decrypt existing data. A host \
+            without the new file is excluded. To exclude no host, --stage the new key, copy the file to all hosts, \
+            and then --activate it. Prints the remaining steps.
             """
     )
 
     @OptionGroup var files: FleetKeyOptions
 
-    @Flag(help: "Put the new key there without using it yet.")
+    @Flag(help: "Add the new key without using it yet.")
     var stage = false
 
-    @Flag(help: "Use the key that was staged.")
+    @Flag(help: "Use the staged key.")
     var activate = false
 
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
-        guard !(stage && activate) else { throw ValidationError("give either --stage or --activate") }
+        guard !(stage && activate) else {
+            throw ValidationError("--stage cannot be combined with --activate")
+        }
     }
 
     func run() throws {
@@ -52,21 +54,21 @@ struct FleetRekeyCommand: ParsableCommand {
     }
 
     private static let steps = """
-        1. Copy one of the files to each host that stays, in place of the old one, and restart its agent.
-           Until then it serves what it has, and nothing that is newer.
-        2. On the first keeper that has the new file: tokenctl refresh NAME, for each session that is shared.
-           A keeper that has left knows the refresh token of before.
-        3. Remove the user of a host that has left from etcd. What it watches there already, it goes on to see, sealed
-           under the new key, until the members of etcd are restarted.
+        1. On each host that stays, replace the old file with one of these, and restart its agent.
+           Until then it serves the tokens that it has, and no newer ones.
+        2. On the first keeper with the new file, run tokenctl refresh NAME for each shared session.
+           A keeper that has left knows the previous refresh token.
+        3. Remove the user of a host that has left from etcd. Until the members of etcd are restarted, its
+           watches still receive data, encrypted with the new key.
         """
 
     private static let stagedSteps = """
-        1. Copy one of the files to each host, in place of the old one, and restart its agent.
+        1. On each host, replace the old file with one of these, and restart its agent.
         2. When all hosts have it: tokenctl fleet rekey --activate --key-file FILE
         """
 
     private static let activatedSteps = """
-        1. Copy the keepers' file to one keeper, and restart its agent. The other hosts follow by themselves.
+        1. Copy the keepers' file to one keeper, and restart its agent. The other hosts follow automatically.
         2. Copy the files to the other hosts too, before the key is changed again.
         """
 }

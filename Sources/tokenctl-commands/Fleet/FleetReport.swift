@@ -24,8 +24,8 @@ struct FleetReport {
         } else {
             for line in lines { try StandardOutput.line(line) }
         }
-        guard let trouble = message.message else { return }
-        let failure = AgentError(.temporarilyUnavailable, trouble, remedy: message.remedy)
+        guard let storeError = message.message else { return }
+        let failure = AgentError(.temporarilyUnavailable, storeError, remedy: message.remedy)
         throw ExitCode(wantsJSON ? failure.code.exitStatus : FailureReport.tell(failure))
     }
 
@@ -89,17 +89,19 @@ struct FleetReport {
     /// The problems of single sessions and members, with remedies.
     private var troubles: [String] {
         let sessions = (message.sessions ?? []).compactMap { session in
-            session.message.map { "\(shown(session.session)): \(trouble($0, session.remedy))" }
+            session.message.map { "\(shown(session.session)): \(storeError($0, session.remedy))" }
         }
         let members = (message.members ?? []).compactMap { member in
-            member.message.map { "\(shown(member.endpoint)): \(trouble($0, member.remedy))" }
+            member.message.map { "\(shown(member.endpoint)): \(storeError($0, member.remedy))" }
         }
         return spaced(sessions + members)
     }
 
-    private func trouble(_ text: String, _ remedy: String?) -> String {
-        TerminalText.escaped(text, longest: 500)
-            + (remedy.map { "; to do: \(TerminalText.escaped($0, longest: 500))" } ?? "")
+    private func storeError(_ text: String, _ remedy: Remedy?) -> String {
+        let advice = remedy.map {
+            " " + Remedy($0.kind, TerminalText.escaped($0.text, longest: 500)).parenthesized
+        }
+        return TerminalText.escaped(text, longest: 500) + (advice ?? "")
     }
 
     private func table(_ table: Table) -> [String] {

@@ -9,7 +9,7 @@ struct FleetStatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show the hosts, the shared sessions and the state of etcd.",
-        discussion: "Exit status 5 if etcd does not answer."
+        discussion: "Exit status 5 if etcd is unreachable."
     )
 
     @OptionGroup var agent: AgentOptions
@@ -23,16 +23,16 @@ struct FleetStatusCommand: ParsableCommand {
 struct FleetJoinCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "join",
-        abstract: "Take part in the fleet again, after fleet leave or logout --local.",
+        abstract: "Rejoin the fleet after fleet leave or logout --local.",
         discussion: """
-            A host joins for the first time by its configuration, see tokenagent-fleet(7). What the fleet looks like \
-            from here is shown afterwards.
+            For the first time, a host joins by its configuration, see tokenagent-fleet(7). Prints the state of the \
+            fleet.
             """
     )
 
-    @OptionGroup var wish: FleetSessionOptions
+    @OptionGroup var options: FleetSessionOptions
 
-    func run() throws { try wish.send("join") }
+    func run() throws { try options.send("join") }
 }
 
 /// The command `fleet leave`, which ends the participation of this host without affecting the other hosts'
@@ -40,47 +40,47 @@ struct FleetJoinCommand: ParsableCommand {
 struct FleetLeaveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "leave",
-        abstract: "Forget shared sessions at this host alone; the other hosts go on.",
+        abstract: "Log out of shared sessions only on this host.",
         discussion: """
-            The tokens are forgotten here and not revoked. The host still has the fleet's key: see fleet remove and \
-            fleet rekey for a host that is given away.
+            The tokens are erased here and not revoked. The host still has the fleet's key: for a host that is given \
+            away, see fleet remove and fleet rekey.
             """
     )
 
-    @OptionGroup var wish: FleetSessionOptions
+    @OptionGroup var options: FleetSessionOptions
 
-    func run() throws { try wish.send("leave") }
+    func run() throws { try options.send("leave") }
 }
 
 /// The command `fleet repair`, which repairs the data in etcd from this host's records.
 struct FleetRepairCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "repair",
-        abstract: "Put right in etcd what is older than here, or does not open.",
+        abstract: "Repair data in etcd that is older than here or cannot be decrypted.",
         discussion: """
-            Records that are older than this host's are put right without being asked. This command does it at once, and \
-            deletes values that do not open. Values under a key that this host does not have are left alone. Whether the \
-            hosts have to wait for an answer afterwards is printed.
+            The agent repairs records that are older than its own automatically. This command does it at once, and \
+            deletes values that cannot be decrypted. Values with a key that this host does not have stay. Prints \
+            whether the hosts have to wait for a response afterwards.
             """
     )
 
-    @OptionGroup var wish: FleetSessionOptions
+    @OptionGroup var options: FleetSessionOptions
 
-    func run() throws { try wish.send("repair") }
+    func run() throws { try options.send("repair") }
 }
 
 /// The command `fleet remove`, which removes a host from the list and refreshes all sessions.
 struct FleetRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
-        abstract: "Take a host out of the fleet, and refresh every session at once.",
+        abstract: "Remove a host from the fleet, and refresh every session at once.",
         discussion: """
-            The host keeps the fleet's key until the others have another: make one with fleet rekey, give it to them, \
-            restart them, and then remove the host. What is left to do is printed.
+            The host keeps the fleet's key until the others have a new one: create one with fleet rekey, copy it to \
+            them, restart their agents, and then remove the host. Prints the remaining steps.
             """
     )
 
-    @Argument(help: ArgumentHelp("Its name or its number, as fleet status shows them.", valueName: "host"))
+    @Argument(help: ArgumentHelp("The name or number of the host in fleet status.", valueName: "host"))
     var host: String
 
     @OptionGroup var agent: AgentOptions
@@ -95,13 +95,13 @@ struct FleetRemoveCommand: ParsableCommand {
 
 /// The option for the shared sessions of a command.
 struct FleetSessionOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("One session; all shared ones without it.", valueName: "session"))
+    @Argument(help: ArgumentHelp("One session instead of all shared sessions.", valueName: "session"))
     var session: SessionArgument?
 
     @OptionGroup var agent: AgentOptions
 
     func send(_ order: String) throws {
-        var body = JSONBody<FleetSessionWishMembers>()
+        var body = JSONBody<FleetSessionRequestMembers>()
         if let session { body.add(\.session, session.name) }
         let request = AgentRequest(.post, "fleet", order, body: body.finished())
         try FleetReport.show(answerTo: request, of: agent)

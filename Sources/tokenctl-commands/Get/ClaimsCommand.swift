@@ -10,7 +10,7 @@ struct ClaimsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "claims",
         abstract: "Show the claims of a token that is a JWT.",
-        discussion: "The signature is not checked: this is for reading, not for deciding."
+        discussion: "The signature is not verified, so do not base decisions on the claims."
     )
 
     @Argument(help: .sessionName)
@@ -22,17 +22,20 @@ struct ClaimsCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        let demand = TokenRequest(session: session.name, wantsIDToken: wantsIDToken)
+        let tokenRequest = TokenRequest(session: session.name, wantsIDToken: wantsIDToken)
         let answer: TokenMessage
         do {
-            answer = try agent.endpoint.message(demand.request(plainText: false), timeout: demand.responseTimeout)
+            answer = try agent.endpoint.message(
+                tokenRequest.request(plainText: false),
+                timeout: tokenRequest.responseTimeout
+            )
         } catch {
             throw error.about(session.name)
         }
         let kind = wantsIDToken ? "ID token" : "access token"
         guard let token = answer.accessToken ?? answer.idToken,
             let decoded = UnverifiedJWT(token)
-        else { throw AgentError(.internal, "the \(kind) of \(session.name) is not a JWT that can be read") }
+        else { throw AgentError(.internal, "the \(kind) of \(session.name) is not a readable JWT") }
         try agent.wantsJSON ? printJSON(decoded) : printText(decoded, kind)
     }
 

@@ -10,11 +10,11 @@ import Text
 struct ExecCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exec",
-        abstract: "Run a program that finds a fresh token in a file.",
+        abstract: "Run a program with a file that contains a fresh token.",
         discussion: """
-            BEARER_TOKEN_FILE names the file, which is kept fresh while the program runs and removed after; \
-            --file-env gives it further names, such as AWS_WEB_IDENTITY_TOKEN_FILE. The exit status is the \
-            program's, 128 and the signal's number if a signal ended it, 127 if it cannot be started.
+            The variable BEARER_TOKEN_FILE contains the path of the file, which is updated while the program runs \
+            and removed afterwards; --file-env adds variables, such as AWS_WEB_IDENTITY_TOKEN_FILE. The exit status \
+            is the program's, 128 plus the signal's number if a signal ended it, or 127 if it cannot be started.
             """
     )
 
@@ -23,7 +23,7 @@ struct ExecCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Set the variables by which the library of a cloud finds this [[endpoint]], in place of a session.",
+            "Set the cloud library's variables for this [[endpoint]], instead of using a session.",
             valueName: "name"
         )
     )
@@ -31,17 +31,20 @@ struct ExecCommand: ParsableCommand {
 
     @Option(
         name: .customLong("env"),
-        help: ArgumentHelp("Set this variable to the first token too.", valueName: "variable")
+        help: ArgumentHelp("Also set this variable to the first token.", valueName: "variable")
     )
     var variable: String?
 
     @Option(
         name: .customLong("file-env"),
-        help: ArgumentHelp("Name the file in this variable too; may be repeated.", valueName: "variable")
+        help: ArgumentHelp(
+            "Also set this variable to the path of the file; repeatable.",
+            valueName: "variable"
+        )
     )
     var fileVariables: [String] = []
 
-    @Flag(name: .customLong("id-token"), help: "The ID token in place of the access token.")
+    @Flag(name: .customLong("id-token"), help: "Use the ID token instead of the access token.")
     var wantsIDToken = false
 
     @OptionGroup var variant: VariantOptions
@@ -55,21 +58,21 @@ struct ExecCommand: ParsableCommand {
     var command: [String] = []
 
     func validate() throws {
-        guard command.first?.isEmpty == false else { throw ValidationError("a command goes after --") }
+        guard command.first?.isEmpty == false else { throw ValidationError("missing command after --") }
         guard (session == nil) != (endpoint == nil) else {
-            throw ValidationError("either a session or --endpoint is needed")
+            throw ValidationError("either a session or --endpoint is required")
         }
         guard endpoint == nil || asksForNothingElse else {
-            throw ValidationError("--env, --file-env, --id-token, --scope and --audience go with a session")
+            throw ValidationError("--env, --file-env, --id-token, --scope and --audience require a session")
         }
         guard variable.map(VariableName.isValid) != false else {
-            throw ValidationError("--env takes the name of a variable")
+            throw ValidationError("--env requires the name of a variable")
         }
         guard fileVariables.allSatisfy(VariableName.isValid) else {
-            throw ValidationError("--file-env takes the name of a variable")
+            throw ValidationError("--file-env requires the name of a variable")
         }
         guard !fileVariables.contains(where: { $0 == variable }), variable != "BEARER_TOKEN_FILE" else {
-            throw ValidationError("a variable holds the token or names its file, not both")
+            throw ValidationError("a variable cannot contain both the token and the path of its file")
         }
     }
 
@@ -89,19 +92,19 @@ struct ExecCommand: ParsableCommand {
     }
 
     private func runProgram(of session: SessionArgument) throws -> Int32 {
-        let demand = TokenRequest(
+        let tokenRequest = TokenRequest(
             session: session.name,
             scopes: variant.scopes,
             audience: variant.audience,
             wantsIDToken: wantsIDToken
         )
         do {
-            var upkeep = try TokenFileRefresher.begun(demand, agent.endpoint)
+            var upkeep = try TokenFileRefresher.begun(tokenRequest, agent.endpoint)
             let signals = try RelayedSignals()
             for name in ["BEARER_TOKEN_FILE"] + fileVariables { unsafe setenv(name, upkeep.path, 1) }
             if let variable { unsafe setenv(variable, upkeep.token, 1) }
             guard let child = ChildProcess.running(command) else { return 127 }
-            return upkeep.accompany(child, signals)
+            return upkeep.refreshUntilExit(child, signals)
         } catch {
             throw error.about(session.name)
         }
@@ -125,7 +128,7 @@ extension ChildProcess {
         do {
             return try ChildProcess(command[0], Array(command.dropFirst()), input: .inherited)
         } catch {
-            StandardError.write("tokenctl: \(FailureReport.line(for: error))\n")
+            FailureReport.tell(error)
             return nil
         }
     }

@@ -19,27 +19,30 @@ struct GetCommand: ParsableCommand {
     @Argument(help: .sessionName)
     var session: SessionArgument
 
-    @Option(name: .customLong("min-valid"), help: ArgumentHelp("Least life left.", valueName: "duration"))
+    @Option(
+        name: .customLong("min-valid"),
+        help: ArgumentHelp("Require this much remaining validity.", valueName: "duration")
+    )
     var minimumValidity: DurationArgument?
 
-    @Option(help: ArgumentHelp("Longest wait for a refresh.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Wait at most this long for a refresh.", valueName: "duration"))
     var timeout: DurationArgument?
 
     @Flag(name: .customLong("no-wait"), help: "Do not wait for a refresh.")
     var doesNotWait = false
 
-    @Option(help: "How to print it.")
+    @Option(help: "The output format.")
     var format: TokenFormat?
 
-    @Option(help: ArgumentHelp("The user, for netrc and the sasl formats.", valueName: "user"))
+    @Option(help: ArgumentHelp("The user name, for netrc and the sasl formats.", valueName: "user"))
     var user: String?
 
-    @Option(help: ArgumentHelp("The machine, for netrc.", valueName: "host"))
+    @Option(help: ArgumentHelp("The host name, for netrc.", valueName: "host"))
     var host: String?
 
     @Flag(
         name: .customLong("refresh-if-repeated"),
-        help: "For programs that ask again when a server refused the token: refresh then."
+        help: "Refresh if the same program repeats the request, as after a rejected token."
     )
     var heedsRepetition = false
 
@@ -54,10 +57,10 @@ struct GetCommand: ParsableCommand {
 
     func validate() throws {
         guard !doesNotWait || timeout == nil else {
-            throw ValidationError("--no-wait and --timeout exclude each other")
+            throw ValidationError("--no-wait cannot be combined with --timeout")
         }
         guard !agent.wantsJSON || format == nil || format == .json else {
-            throw ValidationError("--json and --format exclude each other")
+            throw ValidationError("--json cannot be combined with --format")
         }
     }
 
@@ -69,18 +72,18 @@ struct GetCommand: ParsableCommand {
 
     /// The options that the arguments select, except `--refresh-if-repeated`.
     var order: GetOptions {
-        let demand = TokenRequest(
+        let tokenRequest = TokenRequest(
             session: session.name,
             minimumValidity: minimumValidity?.duration,
             timeout: doesNotWait ? .zero : timeout?.duration,
             scopes: variant.scopes,
             audience: variant.audience,
             wantsIDToken: wantsIDToken,
-            proof: proof.demand
+            proof: proof.tokenRequest
         )
         let chosen = agent.wantsJSON ? .json : format ?? .token
         return GetOptions(
-            demand: demand,
+            tokenRequest: tokenRequest,
             format: chosen,
             place: HostAndUser(host: host, user: user),
             endpoint: agent.endpoint
@@ -92,13 +95,13 @@ struct GetCommand: ParsableCommand {
         let order = order
         do {
             _ = try RejectionAwareRequest(
-                demand: order.demand,
+                tokenRequest: order.tokenRequest,
                 sign: .repetition(of: "get"),
                 endpoint: order.endpoint
             )
             .token()
         } catch {
-            throw error.about(order.demand.session)
+            throw error.about(order.tokenRequest.session)
         }
     }
 }

@@ -7,13 +7,13 @@ import ArgumentParser
 struct ProofOptions: ParsableArguments {
     @Option(
         name: .customLong("dpop-url"),
-        help: ArgumentHelp("Print a proof of possession (DPoP) for this URL too.", valueName: "url")
+        help: ArgumentHelp("Also print a proof of possession (DPoP) for this URL.", valueName: "url")
     )
     var url: String?
 
     @Option(
         name: .customLong("dpop-method"),
-        help: ArgumentHelp("The method the proof is for; GET unless given.", valueName: "method")
+        help: ArgumentHelp("The HTTP method of the proof; GET by default.", valueName: "method")
     )
     var method: String?
 
@@ -21,16 +21,18 @@ struct ProofOptions: ParsableArguments {
         name: .customLong("dpop-nonce"),
         // A nonce may begin with a hyphen.
         parsing: .unconditional,
-        help: ArgumentHelp("The nonce the server wants in the proof.", valueName: "nonce")
+        help: ArgumentHelp("The nonce that the server requires in the proof.", valueName: "nonce")
     )
     var nonce: String?
 
     func validate() throws {
         guard url != nil || method == nil && nonce == nil else {
-            throw ValidationError("--dpop-method and --dpop-nonce need --dpop-url")
+            throw ValidationError("--dpop-method and --dpop-nonce require --dpop-url")
         }
     }
 
     /// The requested proof, or `nil` without `--dpop-url`.
-    var demand: TokenRequest.Proof? { url.map { TokenRequest.Proof(url: $0, method: method, nonce: nonce) } }
+    var tokenRequest: TokenRequest.Proof? {
+        url.map { TokenRequest.Proof(url: $0, method: method, nonce: nonce) }
+    }
 }

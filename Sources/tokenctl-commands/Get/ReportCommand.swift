@@ -10,10 +10,10 @@ import Text
 struct ReportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
-        abstract: "Report that a server refused a token.",
+        abstract: "Report that a server rejected a token.",
         discussion: """
-            The token is read from standard input. If another one may help, it is printed; nothing is printed if \
-            nothing helps now. If the server wants more of the login, the status is 4.
+            Reads the rejected token from standard input, and prints a new token if the server may accept \
+            one. The exit status is 4 if a new login is required.
             """
     )
 
@@ -23,22 +23,22 @@ struct ReportCommand: ParsableCommand {
     @Argument(help: .sessionName)
     var session: SessionArgument
 
-    @Option(help: ArgumentHelp("The status of the server's answer, such as 401.", valueName: "n"))
+    @Option(help: ArgumentHelp("The status of the server's response, such as 401.", valueName: "n"))
     var status: Int
 
     @Option(
         name: .customLong("www-authenticate"),
-        help: ArgumentHelp("The field WWW-Authenticate of the answer.", valueName: "text")
+        help: ArgumentHelp("The header WWW-Authenticate of the response.", valueName: "text")
     )
     var challenge: String?
 
     @Option(
         name: .customLong("body-file"),
-        help: ArgumentHelp("A file with the body of the answer.", valueName: "file")
+        help: ArgumentHelp("A file with the body of the response.", valueName: "file")
     )
     var bodyFile: String?
 
-    @Option(help: ArgumentHelp("The server that answered.", valueName: "host"))
+    @Option(help: ArgumentHelp("The server that rejected the token.", valueName: "host"))
     var host: String?
 
     @OptionGroup var variant: VariantOptions
@@ -47,28 +47,32 @@ struct ReportCommand: ParsableCommand {
 
     func validate() throws {
         guard (100...599).contains(status) else {
-            throw ValidationError("--status is the status of an HTTP answer, 100 to 599")
+            throw ValidationError("--status requires an HTTP status from 100 to 599")
         }
-        guard bodyFile?.isEmpty != true else { throw ValidationError("--body-file needs a path") }
+        guard bodyFile?.isEmpty != true else { throw ValidationError("--body-file requires a path") }
         guard host.map({ HostName($0) != nil }) ?? true else {
-            throw ValidationError("--host is a host, or host:port")
+            throw ValidationError("--host requires HOST or HOST:PORT")
         }
     }
 
     func run() throws {
-        let report = RefusalReport(
+        let report = TokenRejectionReport(
             status: status,
             challenge: challenge ?? "",
             body: try bodyFile.map(ReportCommand.body) ?? [],
             place: host.flatMap { HostName($0) }
         )
-        let demand = TokenRequest(session: session.name, scopes: variant.scopes, audience: variant.audience)
+        let tokenRequest = TokenRequest(
+            session: session.name,
+            scopes: variant.scopes,
+            audience: variant.audience
+        )
         let answer: ReportMessage
         do {
             answer = try report.answer(
                 to: try StandardInput.secret("token"),
                 from: agent.endpoint,
-                about: demand
+                about: tokenRequest
             )
         } catch {
             throw error.about(session.name)

@@ -39,11 +39,13 @@ struct RequestSpool: ~Copyable {
     private static func copy() throws(AgentError) -> Int32 {
         let directory = AgentPaths.variable("TMPDIR") ?? "/tmp"
         let file = unsafe hardening_unnamed_file(directory)
-        guard file >= 0 else { throw AgentError(.internal, "\(directory): \(systemMessage(errno))") }
+        guard file >= 0 else {
+            throw AgentError(.internal, "cannot create a file in \(directory): \(systemMessage(errno))")
+        }
         let error = copy(to: file)
         if error == 0, lseek(file, 0, SEEK_SET) == 0 { return file }
         close(file)
-        throw AgentError(.internal, "standard input cannot be kept: \(systemMessage(error))")
+        throw AgentError(.internal, "cannot copy standard input: \(systemMessage(error))")
     }
 
     private static func copy(to file: Int32) -> Int32 {

@@ -9,13 +9,13 @@ import Text
 /// The upkeep of a token file: it is rewritten after events of the agent and before the token expires.
 struct TokenFileRefresher: ~Copyable {
     /// The delay after an error, in seconds.
-    private static let pause: Int64 = 2
+    private static let delay: Int64 = 2
     /// The maximum time between two requests, in seconds: 10 minutes.
     ///
     /// The time is also at most half of the token's remaining validity.
-    private static let longestWait: Int64 = 600
+    private static let maximumWait: Int64 = 600
 
-    private let demand: TokenRequest
+    private let tokenRequest: TokenRequest
     private let file: TokenFile
     private var endpoint: AgentEndpoint
     private var events: AgentLines?
@@ -24,12 +24,12 @@ struct TokenFileRefresher: ~Copyable {
     private var nextLook: Int64
 
     private init(
-        _ demand: TokenRequest,
+        _ tokenRequest: TokenRequest,
         _ endpoint: AgentEndpoint,
         _ token: AgentToken,
         _ file: consuming TokenFile
     ) {
-        self.demand = demand
+        self.tokenRequest = tokenRequest
         self.file = file
         self.endpoint = endpoint
         self.endpoint.mayStartAgent = false
@@ -40,14 +40,14 @@ struct TokenFileRefresher: ~Copyable {
 
     /// Requests the first token, waiting for the agent's default time, and writes the file.
     static func begun(
-        _ demand: TokenRequest,
+        _ tokenRequest: TokenRequest,
         _ endpoint: AgentEndpoint
     ) throws(AgentError) -> TokenFileRefresher {
         var agent = try endpoint.connect()
-        let token = try agent.token(demand)
+        let token = try agent.token(tokenRequest)
         let file = try TokenFile(besideSocket: try endpoint.socketPath)
         try file.write(token.value)
-        return TokenFileRefresher(demand, endpoint, token, file)
+        return TokenFileRefresher(tokenRequest, endpoint, token, file)
     }
 
     var path: String { file.path }
@@ -59,7 +59,7 @@ struct TokenFileRefresher: ~Copyable {
     ///   - child: The program that reads the file.
     ///   - signals: The signals that this process receives.
     /// - Returns: The exit status of the program.
-    mutating func accompany(_ child: ChildProcess, _ signals: borrowing RelayedSignals) -> Int32 {
+    mutating func refreshUntilExit(_ child: ChildProcess, _ signals: borrowing RelayedSignals) -> Int32 {
         let ended = hardening_open_process(child.pid)
         defer { if ended >= 0 { close(ended) } }
         while true {
@@ -87,7 +87,7 @@ struct TokenFileRefresher: ~Copyable {
                     return true
                 }
                 let event = EventMessage(parsing: line)
-                isNews = isNews || TokenFileRefresher.isNews(event, for: demand)
+                isNews = isNews || TokenFileRefresher.isNews(event, for: tokenRequest)
             } catch {
                 if error.code != .temporarilyUnavailable { events = nil }
                 return isNews
@@ -95,41 +95,40 @@ struct TokenFileRefresher: ~Copyable {
         }
     }
 
-    /// Returns whether `event` concerns the token of `demand`; refreshes of tokens with other scopes do not.
+    /// Returns whether `event` concerns the token of `tokenRequest`; refreshes of tokens with other scopes do not.
     ///
     /// Some servers keep only one token of a login valid. Two programs that requested a token after each
     /// other's refreshes would never stop.
-    private static func isNews(_ event: EventMessage?, for demand: TokenRequest) -> Bool {
+    private static func isNews(_ event: EventMessage?, for tokenRequest: TokenRequest) -> Bool {
         guard let event, let name = event.session else { return true }
-        guard name == demand.session else { return false }
+        guard name == tokenRequest.session else { return false }
         guard event.event == EventName.refreshed.rawValue else { return true }
         let scopes = event.scope?.split(separator: " ").map(String.init) ?? []
-        return Set(scopes) == Set(demand.scopes) && event.audience == demand.audience
+        return Set(scopes) == Set(tokenRequest.scopes) && event.audience == tokenRequest.audience
     }
 
     /// Requests the token without waiting, so that the exit of the program is never noticed late.
     private mutating func look() {
-        var demand = demand
-        demand.timeout = .zero
+        var tokenRequest = tokenRequest
+        tokenRequest.timeout = .zero
         do {
             var agent = try endpoint.connect()
-            let token = try agent.token(demand)
+            let token = try agent.token(tokenRequest)
             if token.value != last { try file.write(token.value) }
             last = token.value
             hasComplained = false
             nextLook = TokenFileRefresher.look(after: token)
             if events == nil { events = try? endpoint.connect().lines(of: AgentRequest(.get, "events")) }
         } catch {
-            nextLook = TokenFileRefresher.now + TokenFileRefresher.pause
+            nextLook = TokenFileRefresher.now + TokenFileRefresher.delay
             guard error.code == .loginRequired, !hasComplained else { return }
             hasComplained = true
-            let line = FailureReport.line(for: error.about(demand.session))
-            StandardError.write("tokenctl: \(line)\n")
+            FailureReport.tell(error.about(tokenRequest.session))
         }
     }
 
     private static func look(after token: AgentToken) -> Int64 {
-        now + max(1, min(token.expiresIn.map { $0 / 2 } ?? longestWait, longestWait))
+        now + max(1, min(token.expiresIn.map { $0 / 2 } ?? maximumWait, maximumWait))
     }
 
     /// The number of seconds since boot.

@@ -3,12 +3,13 @@
 import AgentProtocol
 import ArgumentParser
 import CommandCore
+import Text
 
 /// The command `mcp`, for programs that use an MCP server that requires a token.
 struct MCPCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mcp",
-        abstract: "Connect programs to an MCP server that wants a token.",
+        abstract: "Connect programs to an MCP server that requires a token.",
         subcommands: [MCPHeadersCommand.self, MCPConnectCommand.self]
     )
 }
@@ -28,8 +29,8 @@ struct ResourceArgument: ExpressibleByArgument {
             guard let address = ResourceAddress(text) else {
                 throw AgentError(
                     .badRequest,
-                    "the address of the server cannot be read",
-                    remedy: "give it with its scheme, as https://mcp.example.com/mcp"
+                    "invalid URL of the server",
+                    remedy: .set("a URL with its scheme, such as https://mcp.example.com/mcp")
                 )
             }
             return address
@@ -39,7 +40,7 @@ struct ResourceArgument: ExpressibleByArgument {
 
 extension ArgumentHelp {
     static let resource = ArgumentHelp(
-        "The address of the server; the session is the one whose resource covers it.",
+        "The URL of the server, which selects the session by its resource.",
         valueName: "url"
     )
 }

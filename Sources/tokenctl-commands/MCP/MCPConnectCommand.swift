@@ -4,6 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 import Glibc
+import Text
 
 /// The command `mcp connect`, an MCP server at standard input and output for clients that start one.
 struct MCPConnectCommand: ParsableCommand {
@@ -12,10 +13,10 @@ struct MCPConnectCommand: ParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "connect",
-        abstract: "Be an MCP server at standard input and output.",
+        abstract: "Serve MCP on standard input and output.",
         discussion: """
-            Carries messages to the server and back, with a token that the client does not see. The session is never \
-            made here, and nobody is logged in: the client is told what a person has to do.
+            Forwards messages to the server and back, with a token that the client does not see. Never creates a \
+            session and never logs in: the client is told what the user has to do.
             """
     )
 
@@ -25,7 +26,7 @@ struct MCPConnectCommand: ParsableCommand {
     @Option(
         name: .customLong("ca-file"),
         help: ArgumentHelp(
-            "Certificates of authorities to trust beside the system's, PEM.",
+            "PEM file of CA certificates to trust in addition to the system's.",
             valueName: "file"
         )
     )
@@ -34,7 +35,7 @@ struct MCPConnectCommand: ParsableCommand {
     @OptionGroup var agent: EndpointOptions
 
     func validate() throws {
-        guard authorities?.isEmpty != true else { throw ValidationError("--ca-file needs a path") }
+        guard authorities?.isEmpty != true else { throw ValidationError("--ca-file requires a path") }
     }
 
     func run() throws {
@@ -44,8 +45,8 @@ struct MCPConnectCommand: ParsableCommand {
         guard let program = InstalledProgram.path(MCPConnectCommand.program) else {
             throw AgentError(
                 .internal,
-                "\(MCPConnectCommand.program) is missing beside tokenctl and in ../libexec/tokenagent",
-                remedy: "install it there; Debian's package is tokenagent-proxy"
+                "\(MCPConnectCommand.program) not found next to tokenctl or in ../libexec/tokenagent",
+                remedy: .retry("after installing tokenagent-proxy")
             )
         }
         var words = [program, address.text]
@@ -54,6 +55,6 @@ struct MCPConnectCommand: ParsableCommand {
         if let authorities { words += ["--ca-file", authorities] }
         var argv = unsafe words.map { unsafe strdup($0) } + [nil]
         unsafe execv(program, &argv)
-        throw AgentError(.internal, "\(program) cannot be started: \(systemMessage(errno))")
+        throw AgentError(.internal, "cannot start \(program): \(systemMessage(errno))")
     }
 }

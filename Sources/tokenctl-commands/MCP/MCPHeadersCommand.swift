@@ -11,8 +11,8 @@ struct MCPHeadersCommand: ParsableCommand {
         commandName: "headers",
         abstract: "Print the header with the token, as JSON.",
         discussion: """
-            For clients with a helper for headers. Nothing is printed if there is no token; the session is never made \
-            here, and nobody is logged in.
+            For clients that run a command to get their headers. Prints nothing if there is no token. Never creates a \
+            session and never logs in.
             """
     )
 
@@ -27,7 +27,7 @@ struct MCPHeadersCommand: ParsableCommand {
         let session = try source.session()
         // A client whose headers were rejected requests new ones at once.
         let ask = RejectionAwareRequest(
-            demand: TokenRequest(session: session),
+            tokenRequest: TokenRequest(session: session),
             sign: .repetition(of: "mcp \(address.text)"),
             endpoint: agent.endpoint
         )
@@ -40,9 +40,9 @@ struct MCPHeadersCommand: ParsableCommand {
         guard !token.isBoundToKey else {
             throw AgentError(
                 .misconfigured,
-                "its tokens are bound to a key, and headers that are used again and again cannot prove that",
+                "its tokens are bound to a key (DPoP), which a header used more than once cannot prove",
                 session: session,
-                remedy: "use tokenctl mcp connect \(ShellWord.quoted(address.text))"
+                remedy: .run("tokenctl mcp connect \(ShellWord.quoted(address.text))")
             )
         }
         let scheme = TokenOutputFormat.scheme(ofType: token.type)

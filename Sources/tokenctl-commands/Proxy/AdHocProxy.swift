@@ -39,17 +39,17 @@ struct AdHocProxy {
         if let kind = known.kind, ["aws_role", "aws_sso"].contains(kind) {
             throw AgentError(
                 .misconfigured,
-                "it has the credentials of a role and no token",
+                "kind \"\(kind)\" has role credentials and no token",
                 session: session,
-                remedy: "serve them by an [[endpoint]] of kind aws-container, see tokenagent.conf(5)"
+                remedy: .set("an [[endpoint]] with kind = \"aws-container\"")
             )
         }
         guard let server = ServerAddress(url: upstream), !known.serves(upstream, at: server) else { return }
         throw AgentError(
             .misconfigured,
-            "its tokens are not for \(upstream)",
+            "tokens of this session are not for \(upstream)",
             session: session,
-            remedy: "add \(server.place.text) to its hosts, if they are"
+            remedy: .set("hosts in [session.\(session)] to include \(server.place.text)")
         )
     }
 }

@@ -26,15 +26,19 @@ struct EndpointRun {
         let tables = try ListenerTables(
             endpoint: endpoint,
             name: name,
-            remedy: "write a table with that name, see tokenagent.conf(5)"
+            remedy: .set("an [[endpoint]] with this name in the configuration")
         ).read()
         guard let table = tables.listeners?.first, let kind = table.kind, kind != .proxy else {
-            throw AgentError(.notFound, "\(name) is a [[proxy]]", remedy: "tokenctl proxy \(name) -- COMMAND")
+            throw AgentError(
+                .notFound,
+                "\(name) is a [[proxy]], not an [[endpoint]]",
+                remedy: .run("tokenctl proxy \(name) -- COMMAND")
+            )
         }
         let socket = try endpoint.socketPath
         if let standing = RunningEndpoint(name, besideSocket: socket) {
             set(kind, table, standing)
-            return try ProxiedRun.accompany(command)
+            return try ListenerRun.supervise(command)
         }
         guard kind.hasSecret else {
             return try serve(tables, table, kind, RunningEndpoint(url: ""), command)

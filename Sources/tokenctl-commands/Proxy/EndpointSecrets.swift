@@ -61,8 +61,8 @@ struct EndpointSecrets: ~Copyable {
             close(file)
             throw AgentError(
                 .misconfigured,
-                "another tokenctl proxy serves the endpoint \(name) already",
-                remedy: "use that one, or end it"
+                "another tokenctl proxy already serves the endpoint \(name)",
+                remedy: .retry("after stopping the other tokenctl proxy")
             )
         }
         locks[name] = file
@@ -90,7 +90,7 @@ struct EndpointSecrets: ~Copyable {
     static func random() throws(AgentError) -> String {
         var bytes = [UInt8](repeating: 0, count: length)
         guard unsafe getentropy(&bytes, bytes.count) == 0 else {
-            throw AgentError(.internal, "no random bytes: \(systemMessage(errno))")
+            throw AgentError(.internal, "cannot get random bytes: \(systemMessage(errno))")
         }
         return Base64.urlEncoded(bytes)
     }

@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// The tables `[[proxy]]` and `[[endpoint]]`, read by the agent's program.
+/// The tables `[[proxy]]` and `[[endpoint]]`, read by `tokenagent`.
 ///
 /// So no other part of the configuration gets into this process.
 struct ListenerTables {
@@ -17,7 +17,7 @@ struct ListenerTables {
     /// The name of the only table to serve, or `nil` for all.
     var name: String?
     /// The remedy if there is no table with the name.
-    var remedy: String?
+    var remedy: Remedy?
 
     /// Reads and checks the tables.
     ///
@@ -44,8 +44,8 @@ struct ListenerTables {
             guard !named.isEmpty else {
                 throw AgentError(
                     .notFound,
-                    "there is no [[proxy]] or [[endpoint]] \(name) in the configuration",
-                    remedy: remedy ?? "give --upstream to serve the session \(name) without a table"
+                    "no [[proxy]] or [[endpoint]] named \"\(name)\" in the configuration",
+                    remedy: remedy ?? .set("--upstream to serve the session \(name) without a table")
                 )
             }
             message.listeners = named
@@ -53,8 +53,8 @@ struct ListenerTables {
         guard message.listeners?.isEmpty == false else {
             throw AgentError(
                 .notFound,
-                "the configuration has no [[proxy]] and no [[endpoint]]",
-                remedy: "write one, see tokenagent.conf(5), or give a session and --upstream"
+                "no [[proxy]] or [[endpoint]] in the configuration",
+                remedy: .see("tokenagent.conf(5)")
             )
         }
         return message

@@ -13,25 +13,25 @@ struct ProxyCommand: ParsableCommand {
         abstract:
             "Serve the [[proxy]] and [[endpoint]] tables, or one session's API, to programs without a token.",
         discussion: """
-            Stays in the foreground. With a command after -- it serves for as long as the command runs, which finds the \
-            address in TOKENAGENT_PROXY_URL; the exit status is the command's. SIGHUP reads the tables again.
+            Runs in the foreground. With a command after --, serves while the command runs and passes it the address \
+            in TOKENAGENT_PROXY_URL; the exit status is the command's. SIGHUP reloads the tables.
             """
     )
 
     @Argument(
         help: ArgumentHelp(
-            "Only this table; with --upstream, the session whose token is added.",
+            "Serve only this table; with --upstream, use this session.",
             valueName: "name"
         )
     )
     var name: SessionArgument?
 
-    @Option(help: ArgumentHelp("Pass requests on to this server, without a table.", valueName: "url"))
+    @Option(help: ArgumentHelp("Forward requests to this server, without a table.", valueName: "url"))
     var upstream: String?
 
     @Option(
         help: ArgumentHelp(
-            "Listen at a path, 127.0.0.1:PORT or [::1]:PORT; port 0 is any free one.",
+            "Listen at a path, 127.0.0.1:PORT or [::1]:PORT; port 0 selects a free port.",
             valueName: "address"
         )
     )
@@ -42,7 +42,7 @@ struct ProxyCommand: ParsableCommand {
     @Option(
         name: .customLong("path"),
         help: ArgumentHelp(
-            "Pass on only this path; * at its end stands for anything; repeatable.",
+            "Forward only this path; * at its end matches anything; repeatable.",
             valueName: "path"
         )
     )
@@ -50,19 +50,19 @@ struct ProxyCommand: ParsableCommand {
 
     @Option(
         name: .customLong("method"),
-        help: ArgumentHelp("Pass on only this method; repeatable.", valueName: "method")
+        help: ArgumentHelp("Forward only this method; repeatable.", valueName: "method")
     )
     var methods: [String] = []
 
     @Option(
         name: .customLong("ca-file"),
-        help: ArgumentHelp("Trust these authorities too.", valueName: "file")
+        help: ArgumentHelp("Also trust the certificate authorities in this file.", valueName: "file")
     )
     var authorityFile: String?
 
     @Option(
         name: .customLong("env"),
-        help: ArgumentHelp("The variable in which the command finds the address.", valueName: "variable")
+        help: ArgumentHelp("Set this variable to the address, for the command.", valueName: "variable")
     )
     var variable: String?
 
@@ -84,27 +84,27 @@ struct ProxyCommand: ParsableCommand {
     var command: [String] = []
 
     func validate() throws {
-        guard config?.isEmpty != true else { throw ValidationError("--config needs a path") }
-        guard authorityFile?.isEmpty != true else { throw ValidationError("--ca-file needs a path") }
-        guard upstream == nil || name != nil else { throw ValidationError("--upstream goes with a session") }
+        guard config?.isEmpty != true else { throw ValidationError("--config requires a path") }
+        guard authorityFile?.isEmpty != true else { throw ValidationError("--ca-file requires a path") }
+        guard upstream == nil || name != nil else { throw ValidationError("--upstream requires a session") }
         guard upstream == nil || config == nil else {
-            throw ValidationError("--config goes without --upstream, which needs no table")
+            throw ValidationError("--config cannot be combined with --upstream")
         }
         let hasKeys = listen != nil || !paths.isEmpty || !methods.isEmpty || authorityFile != nil
         guard upstream != nil || !hasKeys && variant.scopes.isEmpty && variant.audience == nil else {
             throw ValidationError(
-                "--listen, --scope, --audience, --path, --method and --ca-file go with --upstream; a table has keys for them"
+                "--listen, --scope, --audience, --path, --method and --ca-file require --upstream"
             )
         }
         guard variable == nil || !command.isEmpty else {
-            throw ValidationError("--env goes with a command after --")
+            throw ValidationError("--env requires a command after --")
         }
         guard variable.map(VariableName.isValid) ?? true else {
-            throw ValidationError("--env takes the name of a variable")
+            throw ValidationError("--env requires the name of a variable")
         }
-        guard command.first?.isEmpty != true else { throw ValidationError("a command goes after --") }
+        guard command.first?.isEmpty != true else { throw ValidationError("missing command after --") }
         guard command.isEmpty || name != nil else {
-            throw ValidationError("a command needs the name of one table or session before --")
+            throw ValidationError("a command requires the name of one table or session before --")
         }
     }
 
@@ -117,7 +117,7 @@ struct ProxyCommand: ParsableCommand {
         } else {
             tables.name = name?.name
         }
-        let run = ProxiedRun(tables: tables, logsAccess: logsAccess, metrics: metrics)
+        let run = ListenerRun(tables: tables, logsAccess: logsAccess, metrics: metrics)
         let status =
             if command.isEmpty {
                 try run.serve { places throws(AgentError) in try tell(places) }

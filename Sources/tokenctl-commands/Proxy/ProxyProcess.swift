@@ -17,14 +17,14 @@ struct ProxyProcess: ~Copyable {
         guard let program = InstalledProgram.path("tokenagent-proxy") else {
             throw AgentError(
                 .internal,
-                "tokenagent-proxy is missing beside tokenctl and in ../libexec/tokenagent",
-                remedy: "install it there; Debian's package is tokenagent-proxy"
+                "tokenagent-proxy not found next to tokenctl or in ../libexec/tokenagent",
+                remedy: .retry("after installing tokenagent-proxy")
             )
         }
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else {
-            throw AgentError(.internal, "socketpair: \(systemMessage(errno))")
+            throw AgentError(.internal, "cannot create a socket: \(systemMessage(errno))")
         }
         defer { close(ends[1]) }
         let child: ChildProcess
@@ -50,7 +50,7 @@ struct ProxyProcess: ~Copyable {
         defer { line.wipe() }
         guard unsafe line.withUnsafeBytes({ unsafe writeAll($0, to: socket) }) == 0,
             let answer = readLine().flatMap({ ListeningMessage(parsing: $0) })
-        else { throw AgentError(.internal, "tokenagent-proxy has ended") }
+        else { throw AgentError(.internal, "tokenagent-proxy exited unexpectedly") }
         if let error = answer.error { throw AgentError(error) }
         return answer.listening ?? []
     }
@@ -61,10 +61,10 @@ struct ProxyProcess: ~Copyable {
     borrowing func serve(around command: [String]) throws(AgentError) -> Int32 {
         let child = child
         var hasEnded = false
-        let status = try ProxiedRun.accompany(command, beside: socket) {
+        let status = try ListenerRun.supervise(command, beside: socket) {
             hasEnded = true
             let complaint =
-                "tokenagent-proxy has ended with status \(child.wait()): nothing is served any more"
+                "tokenagent-proxy exited with status \(child.wait()): requests are no longer served"
             StandardError.write("tokenctl: \(complaint)\n")
         }
         if !hasEnded { _ = end() }

@@ -132,7 +132,7 @@ struct ForwardedSocket: ~Copyable {
     private static func listen(at path: String) throws(AgentError) -> Int32 {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_UNIX, type, 0)
-        guard descriptor >= 0 else { throw failure("socket") }
+        guard descriptor >= 0 else { throw failure("cannot create a socket") }
         var address = sockaddr_un(path: path)
         let isBound = unsafe withUnsafePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -140,7 +140,7 @@ struct ForwardedSocket: ~Copyable {
             }
         }
         guard isBound, unsafe chmod(path, 0o600) == 0, Glibc.listen(descriptor, backlog) == 0 else {
-            let failure = failure(path)
+            let failure = failure("cannot listen at \(path)")
             close(descriptor)
             throw failure
         }

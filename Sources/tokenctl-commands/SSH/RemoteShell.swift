@@ -8,7 +8,7 @@ enum RemoteShell {
     /// The prefix of the line with the path that the keeper prints.
     private static let announcement = "tokenagent-ssh "
     /// The line that the keeper prints after it has removed everything.
-    private static let farewell = "tokenagent-ssh-end"
+    private static let endMarker = "tokenagent-ssh-end"
     /// The maximum number of bytes of a socket path on any system that runs sshd (sockaddr_un of the BSDs).
     private static let maximumSocketLength = 103
 
@@ -29,7 +29,7 @@ enum RemoteShell {
             [ -O "$left" ] && [ ! -L "$left" ] && ! kill -0 "${pid%%.*}" 2>/dev/null && \
             rm -rf "$left"; done; \
             dir=$(mktemp -d "$base/tokenagent-ssh.$$.XXXXXXXXXX") || exit 1; \
-            end() { rm -rf "$dir"; echo "\(farewell)" 2>/dev/null; }; \
+            end() { rm -rf "$dir"; echo "\(endMarker)" 2>/dev/null; }; \
             trap end EXIT; trap "exit 0" HUP INT TERM; \
             echo "\(announcement)$dir/sock"; while read -r line; do :; done
             """
@@ -57,7 +57,7 @@ enum RemoteShell {
 
     /// Returns whether the keeper has printed that everything is removed.
     static func hasEnded(in output: [UInt8]) -> Bool {
-        output.split(separator: UInt8(ascii: "\n")).contains { $0.elementsEqual(farewell.utf8) }
+        output.split(separator: UInt8(ascii: "\n")).contains { $0.elementsEqual(endMarker.utf8) }
     }
 
     /// Returns whether a path of the other host can be used unquoted in a command and in a forwarding.

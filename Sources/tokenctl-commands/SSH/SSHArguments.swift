@@ -31,10 +31,10 @@ struct SSHArguments: Equatable {
     init(_ words: [String]) throws(AgentError) {
         var rest = words[...]
         let before = try SSHArguments.options(&rest)
-        guard let host = rest.popFirst() else { throw AgentError(.badRequest, "the host is missing") }
+        guard let host = rest.popFirst() else { throw AgentError(.badRequest, "missing host") }
         guard host.utf8.count <= SSHArguments.maximumHostLength, host.utf8.isVisibleWord, !host.hasPrefix("-")
         else {
-            throw AgentError(.badRequest, "the host is no name of visible ASCII: \(host)")
+            throw AgentError(.badRequest, "the host must be a name of visible ASCII characters: \(host)")
         }
         self.host = host
         options = try before + SSHArguments.options(&rest)
@@ -52,19 +52,19 @@ struct SSHArguments: Equatable {
                 guard !refused.contains(letter) else {
                     throw AgentError(
                         .badRequest,
-                        "-\(letter) leaves no shell or command to forward tokens to",
-                        remedy: "use ssh itself"
+                        "tokenctl ssh does not support -\(letter)",
+                        remedy: .see("tokenctl(1)")
                     )
                 }
                 guard valued.contains(letter) else {
                     guard flags.contains(letter) else {
-                        throw AgentError(.badRequest, "ssh has no option -\(letter)", remedy: "see ssh(1)")
+                        throw AgentError(.badRequest, "unknown ssh option -\(letter)", remedy: .see("ssh(1)"))
                     }
                     options.append(SSHOption(letter: letter, value: nil))
                     continue
                 }
                 guard let value = letters.isEmpty ? rest.popFirst() : String(letters) else {
-                    throw AgentError(.badRequest, "-\(letter) needs a value", remedy: "see ssh(1)")
+                    throw AgentError(.badRequest, "-\(letter) requires a value", remedy: .see("ssh(1)"))
                 }
                 options.append(SSHOption(letter: letter, value: value))
                 letters = ""

@@ -4,6 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 import Glibc
+import Text
 
 /// The command `ssh`, which runs ssh with a socket on the other host that serves tokens of some sessions.
 struct SSHCommand: ParsableCommand {
@@ -12,13 +13,13 @@ struct SSHCommand: ParsableCommand {
         abstract: "Run ssh with tokens of some sessions on the other host.",
         discussion: """
             Root on the other host has the tokens of these sessions until the connection ends. TOKENAGENT_SOCK \
-            there names a socket that answers as a [[socket]] for them does. The exit status is that of ssh.
+            there is the path of a socket that serves them as a [[socket]] does. The exit status is that of ssh.
             """
     )
 
     @Option(
         name: .customLong("session"),
-        help: ArgumentHelp("A session whose tokens go there; repeatable, at least one.", valueName: "name")
+        help: ArgumentHelp("A session to forward; repeatable, at least one.", valueName: "name")
     )
     var sessions: [SessionArgument]
 
@@ -55,9 +56,13 @@ struct SSHCommand: ParsableCommand {
         let status = socket.serve(until: shell, signals)
         // The messages of ssh do not name the setting.
         if status == SSHCommand.failed, connection.isHeld {
-            let remedy =
-                "if its sshd takes one session alone, MaxSessions in sshd_config(5) has to be 2 or more"
-            StandardError.write("tokenctl: \(arguments.host) started no second session; \(remedy)\n")
+            FailureReport.tell(
+                AgentError(
+                    .denied,
+                    "\(arguments.host) did not start a second session on the connection",
+                    remedy: .set("MaxSessions in its sshd_config(5) to 2 or more")
+                )
+            )
         }
         return status
     }

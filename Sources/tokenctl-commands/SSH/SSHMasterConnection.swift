@@ -4,6 +4,7 @@ import AgentProtocol
 import CHardening
 import CommandCore
 import Glibc
+import Text
 
 /// The master connection of ssh, through which the shell runs.
 ///
@@ -60,7 +61,7 @@ final class SSHMasterConnection {
             output.closeReading()
             let status = keeper.wait()
             guard status == 0 else { throw SSHFailure(status: status) }
-            throw AgentError(.internal, "\(arguments.host) made no directory for the socket")
+            throw AgentError(.internal, "\(arguments.host) did not create a directory for the socket")
         }
         self.arguments = arguments
         self.overruling = overruling
@@ -146,9 +147,8 @@ final class SSHMasterConnection {
         guard try obeys(["forward", "-R", "\(socket):\(path)"]) else {
             throw AgentError(
                 .denied,
-                "\(arguments.host) forwards no sockets",
-                remedy:
-                    "its sshd has to allow it: AllowStreamLocalForwarding and DisableForwarding in sshd_config(5)"
+                "\(arguments.host) does not allow forwarding of sockets",
+                remedy: .set("AllowStreamLocalForwarding and DisableForwarding in its sshd_config(5)")
             )
         }
     }

@@ -9,14 +9,14 @@ import Text
 struct AuditCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit",
-        abstract: "Show who was given tokens, who was not, and what else was done.",
-        discussion: "With --follow it goes on with new lines until Ctrl-C."
+        abstract: "Show which programs received tokens, which did not, and other actions.",
+        discussion: "With --follow, new lines are printed until Ctrl-C."
     )
 
     @Argument(help: .sessionName)
     var session: SessionArgument?
 
-    @Flag(help: "Go on with new lines as they come.")
+    @Flag(help: "Print new lines as they are written.")
     var follow = false
 
     @OptionGroup var agent: AgentOptions
@@ -35,7 +35,7 @@ struct AuditCommand: ParsableCommand {
             throw AgentError(
                 .temporarilyUnavailable,
                 "lines are missing from here on: they were not read in time",
-                remedy: follow ? again : "write them to a file before you look at them"
+                remedy: .run(follow ? again : "\(again) >audit.log")
             )
         }
         if follow { throw WatchCommand.agentHasEnded }
@@ -43,7 +43,8 @@ struct AuditCommand: ParsableCommand {
 
     /// The command that prints all lines again.
     private var again: String {
-        (["tokenctl audit"] + [session?.name, "--follow"].compactMap(\.self)).joined(separator: " ")
+        let words = ["tokenctl audit", session?.name, follow ? "--follow" : nil]
+        return words.compactMap(\.self).joined(separator: " ")
     }
 
     /// Prints the lines of the response.

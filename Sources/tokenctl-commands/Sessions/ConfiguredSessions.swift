@@ -2,18 +2,18 @@
 
 import AgentProtocol
 import CommandCore
+import Text
 
 /// The configured sessions a user can choose from, and the advice if there are none.
 enum ConfiguredSessions {
-    /// The command that creates a session.
-    static let remedy = "tokenctl add NAME"
+    /// The advice to create a session.
+    static let remedy = Remedy.run("tokenctl add NAME")
     private static let noneMessage = "no sessions configured"
     /// The maximum number of names in a message.
     private static let maximumNames = 8
 
     /// The lines that are printed if there are no sessions.
-    static let none = [noneMessage, "  Run: \(remedy)"]
-    static let noneInOneLine = "\(noneMessage); run: \(remedy)"
+    static let none = [noneMessage, "  \(remedy.labelled)"]
 
     /// Returns the names of the sessions, or `nil` if neither a running agent nor the configuration has them.
     ///
@@ -39,7 +39,7 @@ enum ConfiguredSessions {
         return AgentError(
             .badRequest,
             "missing session name\(list)",
-            remedy: "usage: tokenctl \(command) [options] NAME"
+            remedy: .run("tokenctl \(command) NAME")
         )
     }
 }

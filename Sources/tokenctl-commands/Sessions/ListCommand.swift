@@ -20,7 +20,8 @@ struct ListCommand: ParsableCommand {
         } else {
             let sessions = answer.sessions ?? []
             guard !sessions.isEmpty else {
-                return StandardError.write("tokenctl: \(ConfiguredSessions.noneInOneLine)\n")
+                let lines = ConfiguredSessions.none.joined(separator: "\n")
+                return StandardError.write("tokenctl: \(lines)\n")
             }
             let names = sessions.map { TerminalText.escaped(SessionRow($0).name) + "\n" }
             try StandardOutput.write(Array(names.joined().utf8))

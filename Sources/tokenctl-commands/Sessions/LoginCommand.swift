@@ -11,9 +11,9 @@ struct LoginCommand: ParsableCommand {
         commandName: "login",
         abstract: "Log in to a session.",
         discussion: """
-            The agent waits for the authorization server's answer; Ctrl-C cancels the login. Without a browser \
-            on this machine use --flow device, or --no-browser and open the address elsewhere, or --paste and \
-            then paste the address to which the browser was sent in the end.
+            The agent waits for the authorization server's response. Ctrl-C cancels the login. Without a \
+            browser on this machine, use --flow device, or open the URL of --no-browser elsewhere, or use \
+            --paste and paste the URL that the browser was redirected to.
             """
     )
 
@@ -27,36 +27,36 @@ struct LoginCommand: ParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "The session; may be left out if there is only one.",
+            "The session; optional if there is only one.",
             valueName: "name"
         )
     )
     var session: SessionArgument?
 
-    @Option(help: "How to log in, instead of what the configuration says.")
+    @Option(help: "The login flow, instead of the configured one.")
     var flow: Flow?
 
     @Option(
-        help: ArgumentHelp("For the address of a resource: the issuer that it has to name.", valueName: "url")
+        help: ArgumentHelp("The issuer that the resource must name, for a resource URL.", valueName: "url")
     )
     var issuer: String?
 
-    @Flag(name: .customLong("no-browser"), help: "Print the address instead of opening a browser.")
+    @Flag(name: .customLong("no-browser"), help: "Print the URL instead of opening a browser.")
     var opensNoBrowser = false
 
-    @Flag(name: .customLong("paste"), help: "Ask for the address to which the browser was sent in the end.")
+    @Flag(name: .customLong("paste"), help: "Prompt for the URL that the browser was redirected to.")
     var pastesRedirect = false
 
-    @Flag(name: .customLong("qr"), help: "Show the address of a device login as a QR code, with qrencode.")
+    @Flag(name: .customLong("qr"), help: "Show the URL of a device login as a QR code, with qrencode.")
     var showsQRCode = false
 
-    @Option(help: ArgumentHelp("The user, for the flow password.", valueName: "user"))
+    @Option(help: ArgumentHelp("The user name, for --flow password.", valueName: "user"))
     var username: String?
 
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
-            "A scope to ask for beside those that were granted; repeatable.",
+            "A scope to request in addition to the granted ones; repeatable.",
             valueName: "scope"
         )
     )
@@ -65,7 +65,7 @@ struct LoginCommand: ParsableCommand {
     @Option(
         name: .customLong("acr"),
         help: ArgumentHelp(
-            "How strongly the server should check who you are; repeatable.",
+            "Request this authentication context class (acr); repeatable.",
             valueName: "class"
         )
     )
@@ -73,7 +73,7 @@ struct LoginCommand: ParsableCommand {
 
     @Option(
         name: .customLong("max-age"),
-        help: ArgumentHelp("Have the server ask you again if that was longer ago.", valueName: "duration")
+        help: ArgumentHelp("Require a new authentication if the last one is older.", valueName: "duration")
     )
     var maximumAge: DurationArgument?
 
@@ -82,13 +82,13 @@ struct LoginCommand: ParsableCommand {
 
     @Flag(
         name: .customLong("refresh-token-stdin"),
-        help: "Import a refresh token, or for kind json a saved login answer, from standard input."
+        help: "Import a refresh token, or for kind json a saved login response, from standard input."
     )
     var readsRefreshToken = false
 
     @Flag(
         name: .customLong("client-secret-stdin"),
-        help: "First give the client's secret, from standard input, to be kept sealed."
+        help: "Read the client secret from standard input first; the agent stores it encrypted."
     )
     var readsClientSecret = false
 
@@ -96,7 +96,7 @@ struct LoginCommand: ParsableCommand {
 
     func validate() throws {
         guard issuer == nil || isAddress else {
-            throw ValidationError("--issuer goes with the address of a resource")
+            throw ValidationError("--issuer requires the URL of a resource")
         }
         let inputs = [
             ("--password-stdin", readsPassword), ("--refresh-token-stdin", readsRefreshToken),
@@ -104,13 +104,13 @@ struct LoginCommand: ParsableCommand {
         ]
         let read = inputs.filter(\.1).map(\.0)
         guard read.count < 2 else {
-            throw ValidationError("\(read[0]) and \(read[1]) exclude each other")
+            throw ValidationError("\(read[0]) cannot be combined with \(read[1])")
         }
         guard !readsPassword || flow == nil || flow == .password else {
-            throw ValidationError("--password-stdin goes with --flow password")
+            throw ValidationError("--password-stdin requires --flow password")
         }
         guard !readsRefreshToken || flow == nil || flow == .import else {
-            throw ValidationError("--refresh-token-stdin goes with --flow import")
+            throw ValidationError("--refresh-token-stdin requires --flow import")
         }
     }
 
@@ -137,7 +137,7 @@ struct LoginCommand: ParsableCommand {
     private var isAddress: Bool { session?.name.bytewise.contains("://") == true }
 
     /// Returns the session; for the URL of a resource, its existing session or a new one.
-    private func found() throws(AgentError) -> ResourceLogin.Found {
+    private func found() throws(AgentError) -> ResourceSessionLookup.Found {
         guard let name = session?.name else { return (try onlySession(), nil) }
         guard isAddress else {
             // An argument like a URL may contain a password, so the message does not show it.
@@ -145,8 +145,8 @@ struct LoginCommand: ParsableCommand {
             else {
                 throw AgentError(
                     .badRequest,
-                    "what was given is neither the name of a session nor the address of a resource",
-                    remedy: "give an address with its scheme, as https://mcp.example.com/mcp"
+                    "invalid argument: neither a session name nor the URL of a resource",
+                    remedy: .set("a URL with its scheme, such as https://mcp.example.com/mcp")
                 )
             }
             return (name, nil)
@@ -154,11 +154,11 @@ struct LoginCommand: ParsableCommand {
         guard let address = ResourceAddress(name) else {
             throw AgentError(
                 .badRequest,
-                "what was given is no address of a resource",
-                remedy: "write it as https://mcp.example.com/mcp, without a user name or password"
+                "invalid resource URL",
+                remedy: .set("a URL such as https://mcp.example.com/mcp, without user name or password")
             )
         }
-        return try ResourceLogin(
+        return try ResourceSessionLookup(
             address: address,
             issuer: issuer,
             endpoint: agent.endpoint,

@@ -42,7 +42,7 @@ struct LoginProgressClient {
         var progress = try endpoint.connect().lines(of: request)
         while let line = try progress.next() {
             guard let event = try? JSONValue(parsing: line).object else {
-                throw AgentError(.internal, "the agent's progress is not understood")
+                throw AgentError(.internal, "unexpected response from the agent: not JSON")
             }
             if isJSON { try StandardOutput.json(.object(event)) }
             switch LoginProgress(event) {
@@ -57,36 +57,34 @@ struct LoginProgressClient {
             case nil: break
             }
         }
-        throw AgentError(.noAgent, "the agent ended before the login was complete")
+        throw AgentError(.noAgent, "login interrupted: the agent exited")
     }
 
     private func present(_ page: OpenURLMessage) throws(AgentError) {
         let address = page.url ?? ""
         let isOpen = opensBrowser && !isJSON && Browser.open(address)
         try say(
-            isOpen ? "Opened your browser. If nothing happens, visit:" : "Open this address in a browser:"
+            isOpen ? "Opened your browser. If nothing happens, visit:" : "Open this URL in a browser:"
         )
         try say(address)
         if !isOpen, !pastesRedirect {
             let limit = page.expiresIn.map { " within \(DurationPhrase.short($0))" } ?? ""
             try say(
-                "Finish the login there\(limit). If the browser is on another machine, press Ctrl-C, then:"
+                "Finish the login there\(limit). If the browser is on another machine, press Ctrl-C and run:"
             )
             try say("  tokenctl login \(session) --paste")
-            try say("or, if the server offers it, which needs no browser here:")
+            try say("or, if the server supports it:")
             try say("  tokenctl login \(session) --flow device")
         }
         // A server that rejects the redirect URI shows an error only in the browser.
         guard let redirect = page.redirectURI else { return }
         try say(
-            "If the server rejects the redirect URI, press Ctrl-C and register \(redirect) for this client "
-                + "(redirect_port fixes its port, redirect_uri all of it)."
+            "If the server rejects the redirect URI, press Ctrl-C and register \(redirect) for this client, "
+                + "or set redirect_port or redirect_uri."
         )
         // Some servers fail at this parameter.
         guard address.bytewise.contains("prompt=consent") else { return }
-        try say(
-            "If the server fails at prompt=consent, which offline_access needs elsewhere: set prompt = \"\"."
-        )
+        try say("If the server rejects prompt=consent, press Ctrl-C and set prompt = \"\".")
     }
 
     private func present(_ code: UserCodeMessage) throws(AgentError) {
@@ -96,7 +94,7 @@ struct LoginProgressClient {
         // The code is on a separate line, so that no terminal breaks it and a double click selects it.
         try say(code.userCode ?? "")
         if let complete = code.completeURI {
-            try say("Or open this address, which holds the code:")
+            try say("Or open this URL, which contains the code:")
             try say(complete)
         }
         if showsQRCode, !isJSON { try QRCode.show(code.completeURI ?? address) }
@@ -104,7 +102,7 @@ struct LoginProgressClient {
 
     private func answer(_ need: PromptMessage) throws(AgentError) {
         guard let login = need.login else {
-            throw AgentError(.internal, "the agent's question is not understood")
+            throw AgentError(.internal, "unexpected prompt from the agent: no login ID")
         }
         let kind = need.kind ?? ""
         let words = kind.isEmpty ? "answer" : String(kind.map { $0 == "_" ? " " : $0 })
@@ -124,13 +122,11 @@ struct LoginProgressClient {
 
     private func report(_ done: DoneMessage) throws(AgentError) {
         let life = done.expiresAt.map { $0 - WallClock.seconds } ?? 0
-        try say(
-            "Logged in to \(session)."
-                + (life > 0 ? " The token is good for \(DurationPhrase.short(life))." : "")
-        )
+        let expiry = life > 0 ? " (token expires in \(DurationPhrase.short(life)))" : ""
+        try say("Logged in to \"\(session)\"\(expiry)")
         for note in done.notes ?? [] {
             guard let message = note.message else { continue }
-            try say("Note: \(message).")
+            try say("Note: \(message)")
         }
     }
 

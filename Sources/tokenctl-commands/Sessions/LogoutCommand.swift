@@ -9,8 +9,8 @@ import Text
 struct LogoutCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "logout",
-        abstract: "Revoke a session's tokens and forget them.",
-        discussion: "The tokens are forgotten here even when the server cannot be reached."
+        abstract: "Revoke and erase the tokens of a session.",
+        discussion: "The tokens are erased here even if the server cannot be reached."
     )
 
     @Argument(help: .sessionName)
@@ -19,17 +19,21 @@ struct LogoutCommand: ParsableCommand {
     @Flag(help: "Log out of every session.")
     var all = false
 
-    @Flag(name: .customLong("local"), help: "Forget the tokens without asking the server to revoke them.")
+    @Flag(name: .customLong("local"), help: "Erase the tokens without revoking them at the server.")
     var isLocal = false
 
-    @Flag(help: "Do not ask before all hosts of a fleet are logged out.")
+    @Flag(help: "Log out all hosts of a fleet without a prompt.")
     var allHosts = false
 
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
-        guard !(allHosts && isLocal) else { throw ValidationError("give either --local or --all-hosts") }
-        guard (session == nil) == all else { throw ValidationError("give either a session or --all") }
+        guard !(allHosts && isLocal) else {
+            throw ValidationError("--local cannot be combined with --all-hosts")
+        }
+        guard (session == nil) == all else {
+            throw ValidationError("logout requires either a session name or --all")
+        }
     }
 
     func run() throws {
@@ -50,8 +54,8 @@ struct LogoutCommand: ParsableCommand {
         }
         guard !shared.isEmpty else { return }
         let names = shared.compactMap(\.session).map { TerminalText.escaped($0) }.joined(separator: ", ")
-        let question = "This logs out every host of the fleet (--local: this one alone): \(names). Go on?"
-        guard try Question.agreement(to: question, emptyAgrees: false) != false else {
+        let help = "This logs out every host of the fleet (--local: only this host): \(names)"
+        guard try Question.agreement(to: "Continue?", below: help, emptyAgrees: false) != false else {
             throw AgentError(.denied, "nothing was logged out")
         }
     }
@@ -124,16 +128,15 @@ struct LogoutCommand: ParsableCommand {
         case .retrying:
             return AgentError(
                 .temporarilyUnavailable,
-                "\(session): logged out here; the server did not revoke the tokens yet\(reason)",
-                session: session,
-                remedy: "the agent tries again by itself"
+                "\(session): logged out here, but not yet at the server (the agent retries)\(reason)",
+                session: session
             )
         case .refused:
             return AgentError(
                 .misconfigured,
-                "\(session): logged out here; the server refused to revoke the tokens\(reason)",
+                "\(session): logged out here, but the server rejected the revocation\(reason)",
                 session: session,
-                remedy: "end the session in your account at the server, which is not asked again"
+                remedy: .see("the sessions of your account at the server")
             )
         case .revoked, .nothing, .local, .unsupported, nil: return nil
         }

@@ -11,15 +11,15 @@ struct RefreshCommand: ParsableCommand {
         commandName: "refresh",
         abstract: "Refresh a session now.",
         discussion: """
-            With --rejected-stdin the token a server just refused is read from standard input, and a refresh \
-            happens only if it is still the current one.
+            With --rejected-stdin, the token that a server rejected is read from standard input, and a \
+            refresh happens only if that token is still the current one.
             """
     )
 
     @Argument(help: .sessionName)
     var session: SessionArgument
 
-    @Flag(name: .customLong("rejected-stdin"), help: "Read the refused token from standard input.")
+    @Flag(name: .customLong("rejected-stdin"), help: "Read the rejected token from standard input.")
     var readsRejectedToken = false
 
     @OptionGroup var variant: VariantOptions

@@ -6,6 +6,9 @@ import Text
 
 /// The state of one session, prepared for display.
 struct SessionRow {
+    /// The maximum number of characters of a remedy: a truncated command does not work.
+    private static let maximumRemedyLength = 4_500
+
     private let message: SessionMessage
 
     init(_ message: SessionMessage) {
@@ -33,22 +36,30 @@ struct SessionRow {
             ("expires", instant(message.expiresAt, message.expiresIn)),
             ("next refresh", instant(message.nextRefreshAt, message.nextRefreshIn)),
             ("login ends", instant(message.loginEndsAt)),
-            ("refresh token ends", instant(message.refreshExpiresAt)),
+            ("refresh token expires", instant(message.refreshExpiresAt)),
             ("logged in", instant(message.loggedInAt)),
             ("session age", message.age.map(DurationPhrase.short)),
-            ("age at most", message.maximumAge.map(DurationPhrase.short)),
+            ("maximum age", message.maximumAge.map(DurationPhrase.short)),
             ("scopes", message.scope?.joined(separator: " ")), ("token type", message.serverTokenType),
             ("rotation", message.rotation),
             ("storage", message.storage), ("last refresh", lastRefresh),
             ("refreshes", message.refreshes.map { String($0) }),
             ("waiters", message.waiters.map { String($0) }), ("server clock", clockDifference),
-            ("failures", failures), ("last error", lastError), ("to do", message.remedy),
+            ("failures", failures), ("last error", lastError),
         ]
         let kept = message.kept?.members.map { ("kept \($0.name)", Optional($0.value.plainText)) } ?? []
         let notes = (message.notes ?? []).map { ("note", $0.message) }
         return (lines + notes + kept).compactMap { name, value in
             guard let value, !value.isEmpty else { return nil }
             return (TerminalText.escaped(name), TerminalText.escaped(value))
+        }
+    }
+
+    /// The last line of the details, or `nil` if nothing has to be done.
+    var remedy: String? {
+        message.remedy.map {
+            let text = TerminalText.escaped($0.text, longest: SessionRow.maximumRemedyLength)
+            return "  " + Remedy($0.kind, text).labelled
         }
     }
 
@@ -77,12 +88,13 @@ struct SessionRow {
         return DurationPhrase.relative(end - WallClock.seconds)
     }
 
-    /// The reason why the session is not ready, and the remedy.
+    /// The reason why the session is not ready, and the remedy in parentheses.
     private var note: String {
         let reason = state == "ready" ? nil : message.message ?? message.lastError?.message ?? message.reason
         switch (reason, message.remedy) {
-        case (let reason?, let remedy?): return "\(reason); \(remedy)"
-        case (let only?, nil), (nil, let only?): return only
+        case (let reason?, let remedy?): return "\(reason) \(remedy.parenthesized)"
+        case (let reason?, nil): return reason
+        case (nil, let remedy?): return remedy.parenthesized
         case (nil, nil): return ""
         }
     }

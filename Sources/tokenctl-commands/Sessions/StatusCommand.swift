@@ -11,9 +11,10 @@ struct StatusCommand: ParsableCommand {
         commandName: "status",
         abstract: "Show the state of a session, or of all.",
         discussion: """
-            With --watch the display is kept up to date until Ctrl-C. With --check nothing is printed and no agent \
-            started; the exit status is the first that applies: 6 locked, 4 login required, 5 in trouble, 9 a login \
-            ends soon, 0.
+            With --watch, the display is kept up to date until Ctrl-C. With --check, nothing is printed and \
+            no agent is started. The exit status is 6 if the agent is locked, otherwise 4 if a login is \
+            required, otherwise 5 if refreshes fail, otherwise 9 if a login ends within warn_before, \
+            otherwise 0.
             """
     )
 
@@ -23,13 +24,13 @@ struct StatusCommand: ParsableCommand {
     @Flag(help: "Keep the display up to date.")
     var watch = false
 
-    @Flag(help: "Print nothing; say by the exit status how things are.")
+    @Flag(help: "Print nothing, and report the state by the exit status.")
     var check = false
 
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
-        guard !check || !watch else { throw ValidationError("--check and --watch exclude each other") }
+        guard !check || !watch else { throw ValidationError("--check cannot be combined with --watch") }
     }
 
     func run() throws {
@@ -68,9 +69,11 @@ struct StatusReport {
     }
 
     private func lines(_ session: SessionMessage) -> [String] {
-        let details = SessionRow(session).details
+        let row = SessionRow(session)
+        let details = row.details
         let width = details.map(\.name.utf8.count).max() ?? 0
-        return details.map { TextTable.padded($0.name, to: width) + "  " + $0.value }
+        let lines = details.map { TextTable.padded($0.name, to: width) + "  " + $0.value }
+        return lines + [row.remedy].compactMap(\.self)
     }
 
     private func lines(_ sessions: [SessionMessage]) -> [String] {

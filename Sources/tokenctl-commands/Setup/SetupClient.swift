@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 
 /// The programs that `tokenctl setup` supports.
 enum SetupClient: String, CaseIterable {
@@ -24,20 +25,25 @@ enum SetupClient: String, CaseIterable {
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if an option is missing or not supported by this
     ///   program.
-    func plan(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
+    func plan(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         // An ignored option would make undo remove everything.
-        if wish.session != nil, !isFor.session { throw refusal(of: "--session", "session") }
-        if !wish.options.hosts.isEmpty, !isFor.host { throw refusal(of: "--host", "server") }
+        if request.session != nil, !isFor.session { throw refusal(of: "--session", "session") }
+        if !request.options.hosts.isEmpty, !isFor.host { throw refusal(of: "--host", "server") }
         let given = [
-            ("--name", wish.options.name), ("--url", wish.options.url), ("--local", wish.options.local),
-            ("--remote", wish.options.remote), ("--audience", wish.options.audience),
-            ("--account", wish.options.account), ("--role", wish.options.role),
-            ("--id-token", wish.options.wantsIDToken ? "" : nil),
+            ("--name", request.options.name), ("--url", request.options.url),
+            ("--local", request.options.local),
+            ("--remote", request.options.remote), ("--audience", request.options.audience),
+            ("--account", request.options.account), ("--role", request.options.role),
+            ("--id-token", request.options.wantsIDToken ? "" : nil),
         ]
         for (option, value) in given where value != nil && !options.contains(option) {
-            throw AgentError(.badRequest, "\(option) says nothing for \(rawValue)", remedy: "leave it out")
+            throw AgentError(
+                .badRequest,
+                "setup \(rawValue) does not support \(option)",
+                remedy: .see("tokenctl setup --help")
+            )
         }
-        return try changes(wish)
+        return try changes(request)
     }
 
     /// Whether the program can be set up for a single session, or for a single server.
@@ -67,28 +73,28 @@ enum SetupClient: String, CaseIterable {
     private func refusal(of option: String, _ single: String) -> AgentError {
         AgentError(
             .badRequest,
-            "\(rawValue) is not set up for a single \(single)",
-            remedy: "leave out \(option)"
+            "setup \(rawValue) does not support \(option), because \(rawValue) is set up for every \(single)",
+            remedy: .see("tokenctl setup --help")
         )
     }
 
-    private func changes(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
+    private func changes(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         switch self {
-        case .git: try NetworkSetup.git(wish)
-        case .docker: try ContainerSetup.docker(wish)
-        case .kubectl: try ContainerSetup.kubectl(wish)
-        case .pip: try PackageSetup.pip(wish)
-        case .uv: try PackageSetup.uv(wish)
-        case .cargo: try PackageSetup.cargo(wish)
-        case .go: try PackageSetup.go(wish)
-        case .terraform: try PackageSetup.terraform(wish)
-        case .bazel: try PackageSetup.bazel(wish)
-        case .aws: try CloudSetup.aws(wish)
-        case .gcloud: try CloudSetup.gcloud(wish)
-        case .mcp: try NetworkSetup.mcp(wish)
-        case .ssh: try NetworkSetup.ssh(wish)
-        case .systemd: try ContainerSetup.systemd(wish)
-        case .devcontainer: try ContainerSetup.devcontainer(wish)
+        case .git: try NetworkSetup.git(request)
+        case .docker: try ContainerSetup.docker(request)
+        case .kubectl: try ContainerSetup.kubectl(request)
+        case .pip: try PackageSetup.pip(request)
+        case .uv: try PackageSetup.uv(request)
+        case .cargo: try PackageSetup.cargo(request)
+        case .go: try PackageSetup.go(request)
+        case .terraform: try PackageSetup.terraform(request)
+        case .bazel: try PackageSetup.bazel(request)
+        case .aws: try CloudSetup.aws(request)
+        case .gcloud: try CloudSetup.gcloud(request)
+        case .mcp: try NetworkSetup.mcp(request)
+        case .ssh: try NetworkSetup.ssh(request)
+        case .systemd: try ContainerSetup.systemd(request)
+        case .devcontainer: try ContainerSetup.devcontainer(request)
         }
     }
 }

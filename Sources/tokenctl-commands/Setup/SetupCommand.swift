@@ -9,10 +9,10 @@ import Text
 struct SetupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "setup",
-        abstract: "Set another program up to ask the agent for tokens.",
+        abstract: "Set up another program to get its tokens from the agent.",
         discussion: """
-            Shows what it changes, changes that alone, and asks the program afterwards whether it has understood. \
-            What a person wrote is never replaced: then it says which line is in the way.
+            Shows what it changes, changes nothing else, and checks with the program that the change works. \
+            Never replaces what the user wrote: an error names the conflicting line.
             """
     )
 
@@ -25,10 +25,10 @@ struct SetupCommand: ParsableCommand {
     )
     var clientName: String
 
-    @Flag(name: .customLong("print"), help: "Show the changes, or what --undo takes back, and make none.")
+    @Flag(name: .customLong("print"), help: "Show the changes, or what --undo removes, without making them.")
     var isShown = false
 
-    @Flag(name: .customLong("undo"), help: "Take back what was made.")
+    @Flag(name: .customLong("undo"), help: "Undo the setup.")
     var isUndone = false
 
     @OptionGroup var options: SetupOptions
@@ -41,10 +41,10 @@ struct SetupCommand: ParsableCommand {
             let known = SetupClient.allCases.map(\.rawValue)
             throw AgentError(
                 .badRequest,
-                "there is no setup for \(TerminalText.escaped(clientName, longest: 64)), only for "
+                "no setup for \"\(TerminalText.escaped(clientName, longest: 64))\", only for "
                     + known.joined(separator: ", "),
-                remedy: Spelling.nearest(to: clientName, among: known).map { "tokenctl setup \($0)" }
-                    ?? "see tokenagent-clients(7) for other programs"
+                remedy: Spelling.nearest(to: clientName, among: known)
+                    .map { Remedy.run("tokenctl setup \($0)") } ?? .see("tokenagent-clients(7)")
             )
         }
     }
@@ -66,8 +66,8 @@ struct SetupCommand: ParsableCommand {
             try confirm(missing)
             try check(plan)
         }
-        try say(missing.isEmpty ? ["\(client.rawValue) was set up already."] : [])
-        try say(plan.notes.map { "Note: \($0)" } + ["Take it back with: \(undoing)"])
+        try say(missing.isEmpty ? ["\(client.rawValue) is already set up"] : [])
+        try say(plan.notes.map { "Note: \($0)" } + ["To undo, run: \(undoing)"])
     }
 
     private func show(_ changes: [any SetupChange], _ notes: [String]) throws(AgentError) {
@@ -78,21 +78,21 @@ struct SetupCommand: ParsableCommand {
     /// Checks again that the changes are made; programs that edit their own settings may have written others.
     private func confirm(_ changes: [any SetupChange]) throws(AgentError) {
         for change in changes where try !change.isMade() {
-            throw AgentError(.internal, "it is not there: \(change.shown.first ?? "")")
+            throw AgentError(.internal, "the change was not found afterwards: \(change.shown.first ?? "")")
         }
     }
 
     /// Checks the settings with the program itself, if it is installed and reads this file.
     private func check(_ plan: SetupPlan) throws(AgentError) {
         guard options.file == nil else { return }
-        let places = try ClientPlaces()
+        let places = try ClientPaths()
         for check in plan.checks where places.program(check.command[0]) != nil {
-            let run = try ProgramRun(check.command)
+            let run = try CompletedRun(check.command)
             guard run.status == 0, run.words.bytewise.contains(check.answer.bytewise) else {
                 // The program's error messages may contain the expected text as part of something else.
-                let told = try ProgramRun(check.command, withComplaints: true)
-                let reason = told.status == 0 || told.words.isEmpty ? "" : ", which says: \(told.words)"
-                let words = "does not see it: \(check.command.joined(separator: " "))"
+                let told = try CompletedRun(check.command, withComplaints: true)
+                let reason = told.status == 0 || told.words.isEmpty ? "" : " printed: \(told.words)"
+                let words = "does not see the setting: \(check.command.joined(separator: " "))"
                 throw AgentError(.internal, "nothing was changed: \(check.command[0]) \(words)\(reason)")
             }
             try say(["Checked with: \(check.command.joined(separator: " "))"])
@@ -114,10 +114,10 @@ struct SetupCommand: ParsableCommand {
             } else {
                 try change.undo()
                 let place = first.hasSuffix(":") ? String(first.dropLast()) : first
-                try say(["Taken back: \(place)"])
+                try say(["Undone: \(place)"])
             }
         }
-        if !isAny { try say(["There is nothing to take back."]) }
+        if !isAny { try say(["nothing to undo"]) }
         try say(notes.map { "Note: \($0)" })
     }
 
@@ -134,6 +134,6 @@ struct SetupCommand: ParsableCommand {
     }
 
     private func say(_ lines: [String]) throws(AgentError) {
-        for line in lines { try StandardOutput.line(PastedLine.text(line)) }
+        for line in lines { try StandardOutput.line(PasteableLine.text(line)) }
     }
 }

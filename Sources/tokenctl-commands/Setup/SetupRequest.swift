@@ -7,7 +7,7 @@ import Text
 
 /// The requested setup of a client: options, paths and the agent.
 struct SetupRequest {
-    let places: ClientPlaces
+    let places: ClientPaths
     /// The absolute path of `tokenctl`, as the user would find it.
     let program: String
     let endpoint: AgentEndpoint
@@ -19,27 +19,35 @@ struct SetupRequest {
         self.options = options
         self.endpoint = endpoint
         self.isUndo = isUndo
-        places = try ClientPlaces()
+        places = try ClientPaths()
         guard let installed = InstalledProgram.path("tokenctl") else {
-            throw AgentError(.internal, "tokenctl is not where it was installed")
+            throw AgentError(.internal, "cannot find the installed tokenctl")
         }
         program = places.program("tokenctl") ?? installed
         // Other programs split the path at blanks, or pass it to a shell.
         guard program.utf8.allSatisfy({ $0.isUnreserved || "/+@".utf8.contains($0) }) else {
-            throw AgentError(.misconfigured, "\(program) has characters that other programs misread")
+            throw AgentError(
+                .misconfigured,
+                "path contains characters that other programs misinterpret: \(program)"
+            )
         }
     }
 
     var session: String? { options.session?.name }
 
     /// Returns the value of a required option, which must be one plain word.
-    func required(_ option: String, _ value: String?, _ purpose: String) throws(AgentError) -> String {
-        guard let value, SetupRequest.isPlain(value) else {
-            let reason =
-                value == nil
-                ? "needs"
-                : "takes one word of printable ASCII, without quotes or characters that shells read, as"
-            throw AgentError(.badRequest, "this client \(reason) \(option): \(purpose)")
+    func required(
+        _ option: String,
+        _ value: String?,
+        _ purpose: String,
+        remedy: Remedy? = nil
+    ) throws(AgentError) -> String {
+        guard let value else {
+            throw AgentError(.badRequest, "missing \(option): \(purpose)", remedy: remedy)
+        }
+        guard SetupRequest.isPlain(value) else {
+            let format = "one word of printable ASCII, without quotes or other special characters of shells"
+            throw AgentError(.badRequest, "\(option) must be \(format)", remedy: remedy)
         }
         return value
     }
@@ -64,10 +72,8 @@ struct SetupRequest {
         guard isThere, status.st_mode & S_IFMT == S_IFSOCK else {
             throw AgentError(
                 .badRequest,
-                isThere ? "\(path) is no socket" : "there is no socket \(path)",
-                remedy: ConfigurationRemedy.change(
-                    "make a [[socket]] with this path, see tokenagent.conf(5)"
-                )
+                isThere ? "not a socket: \(path)" : "socket not found: \(path)",
+                remedy: ConfigurationRemedy.change(.set("path in a [[socket]] to this path"))
             )
         }
         let there = AgentEndpoint(socket: path, mayStartAgent: false)
@@ -76,8 +82,8 @@ struct SetupRequest {
         guard about?.pid == nil, path.bytewise != (try endpoint.socketPath).bytewise else {
             throw AgentError(
                 .badRequest,
-                "\(path) is the agent's own socket, which gives everything away",
-                remedy: ConfigurationRemedy.change("make a [[socket]] for it, see tokenagent.conf(5)")
+                "refusing to share the agent's own socket, which gives access to everything: \(path)",
+                remedy: .set("--local to the path of a [[socket]]")
             )
         }
         return path
@@ -87,7 +93,10 @@ struct SetupRequest {
     func mountedSocket(_ whose: String) throws(AgentError) -> String {
         let path = try restrictedSocket(whose)
         guard !path.utf8.contains(UInt8(ascii: ",")) else {
-            throw AgentError(.badRequest, "\(path) holds a comma, which ends a word in the words of a mount")
+            throw AgentError(
+                .badRequest,
+                "path contains a comma, which a mount option cannot express: \(path)"
+            )
         }
         let directory = EditedFile.directory(of: path)
         let own = EditedFile.directory(of: try endpoint.socketPath)
@@ -99,15 +108,15 @@ struct SetupRequest {
             guard "\(inner)/".bytewise.hasPrefix("\(outer)/".bytewise) else { continue }
             throw AgentError(
                 .badRequest,
-                "\(what) is in \(directory), all of which would be mounted",
-                remedy: ConfigurationRemedy.change("give the [[socket]] a directory of its own")
+                "cannot mount \(directory): it includes \(what)",
+                remedy: ConfigurationRemedy.change(.set("path in the [[socket]] to a separate directory"))
             )
         }
         guard let other = try SetupRequest.neighbor(of: path) else { return path }
         throw AgentError(
             .badRequest,
-            "the socket \(other) is in \(directory) too, all of which would be mounted",
-            remedy: ConfigurationRemedy.change("give the [[socket]] a directory of its own")
+            "cannot mount \(directory): it also contains the socket \(other)",
+            remedy: ConfigurationRemedy.change(.set("path in the [[socket]] to a separate directory"))
         )
     }
 
@@ -115,7 +124,7 @@ struct SetupRequest {
     /// none.
     private static func neighbor(of path: String) throws(AgentError) -> String? {
         let directory = EditedFile.directory(of: path)
-        let refusal = { AgentError(.badRequest, "\(directory) cannot be read: \(systemMessage($0))") }
+        let refusal = { AgentError(.badRequest, "cannot read \(directory): \(systemMessage($0))") }
         var own = stat()
         guard unsafe stat(path, &own) == 0, let stream = unsafe opendir(directory) else {
             throw refusal(errno)
@@ -157,7 +166,7 @@ struct SetupRequest {
     }
 
     var requiredSession: String {
-        get throws(AgentError) { try required("--session", session, "whose token it is") }
+        get throws(AgentError) { try required("--session", session, "the session for the program") }
     }
 
     /// Returns the session, which must exist unless the setup is undone.
@@ -174,10 +183,9 @@ struct SetupRequest {
         return name
     }
 
-    /// Creates blocks of `client`, one for each server of `entries`, so that each can be added and removed
-    /// separately.
+    /// Creates the text blocks for the configuration of a program such as git, one for each server.
     ///
-    /// To undo, one block represents those of all servers.
+    /// Each block can be added and removed separately. To undo, one block represents those of all servers.
     ///
     /// - Parameters:
     ///   - client: The program.
@@ -229,18 +237,17 @@ struct SetupRequest {
         if hasPatterns, options.hosts.isEmpty {
             throw AgentError(
                 .misconfigured,
-                "the sessions name servers by patterns alone",
+                "hosts contains only patterns",
                 session: session,
-                remedy: "name each server with --host"
+                remedy: .set("--host for each server")
             )
         }
-        let servers = options.hosts.isEmpty ? "a server" : options.hosts.joined(separator: ", ")
-        let named = options.hosts.first ?? "the servers that its tokens are for"
+        let servers = options.hosts.isEmpty ? "any server" : options.hosts.joined(separator: ", ")
         throw AgentError(
             .misconfigured,
-            session == nil ? "no session names \(servers) in hosts" : "it does not name \(servers) in hosts",
+            session == nil ? "no session lists \(servers) in hosts" : "hosts does not list \(servers)",
             session: session,
-            remedy: ConfigurationRemedy.change("add \(named) to hosts in [session.\(session ?? "NAME")]")
+            remedy: ConfigurationRemedy.change(.set("hosts in [session.\(session ?? "NAME")]"))
         )
     }
 
@@ -257,9 +264,11 @@ struct SetupRequest {
             else { continue }
             throw AgentError(
                 .misconfigured,
-                "\(choice.session) is the session for \(entry.host), and this program cannot name another one",
+                "cannot be selected for \(entry.host): session \"\(choice.session)\" matches it more closely",
                 session: entry.session,
-                remedy: ConfigurationRemedy.change("take it out of hosts in [session.\(choice.session)]")
+                remedy: ConfigurationRemedy.change(
+                    .set("hosts in [session.\(choice.session)] without \(entry.host)")
+                )
             )
         }
     }
@@ -282,8 +291,8 @@ struct SetupRequest {
     private func checkHosts() throws(AgentError) {
         for host in options.hosts {
             guard !host.utf8.contains(where: "/@".utf8.contains), ServerAddress(host) != nil else {
-                let words = "--host takes a server, such as git.example.com or git.example.com:8443, not"
-                throw AgentError(.badRequest, "\(words) \(TerminalText.escaped(host))")
+                let words = "--host must be a server such as git.example.com or git.example.com:8443"
+                throw AgentError(.badRequest, "\(words), not \"\(TerminalText.escaped(host))\"")
             }
         }
     }
@@ -302,9 +311,9 @@ struct SetupRequest {
         guard sessions.contains(where: { $0.session == session }) else {
             throw AgentError(
                 .notFound,
-                "the agent does not know which servers are its own",
+                "no session named \"\(session)\", so its servers are unknown",
                 session: session,
-                remedy: "name the servers with --host"
+                remedy: .set("--host for each server")
             )
         }
         return named.filter { host in
@@ -334,7 +343,7 @@ struct SetupRequest {
     /// Returns the notes for the user about such a link.
     func note(on links: [any SetupChange]) -> [String] {
         let directory = places.programDirectory
-        return links.isEmpty || places.path.contains(directory) ? [] : ["put \(directory) into PATH"]
+        return links.isEmpty || places.path.contains(directory) ? [] : ["add \(directory) to PATH"]
     }
 
     /// Returns whether `text` can be used unquoted in every configuration that it is written into.

@@ -47,7 +47,7 @@ enum StandardInput {
         }
         // Between JSON values a line end is equivalent to a blank; inside a string it is invalid JSON.
         for index in bytes.indices where isBlank(bytes[index]) { bytes[index] = UInt8(ascii: " ") }
-        return try Secret(bytes, of: "saved answer")
+        return try Secret(bytes, of: "saved response")
     }
 
     private static func isJSON(_ bytes: [UInt8]) -> Bool {
@@ -100,7 +100,9 @@ enum StandardInput {
             if let start = buffer.baseAddress { unsafe explicit_bzero(start, limit) }
             return (count, error)
         }
-        guard count >= 0 else { throw AgentError(.internal, "standard input: \(systemMessage(error))") }
+        guard count >= 0 else {
+            throw AgentError(.internal, "cannot read standard input: \(systemMessage(error))")
+        }
         return count
     }
 }

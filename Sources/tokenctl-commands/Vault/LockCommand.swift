@@ -8,7 +8,7 @@ import CommandCore
 struct LockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lock",
-        abstract: "Lock the agent: its keys are wiped and nothing is served."
+        abstract: "Lock the agent: erase its keys and serve nothing."
     )
 
     @OptionGroup var agent: AgentOptions

@@ -11,7 +11,7 @@ struct VaultProofOptions: ParsableArguments {
     @Option(
         name: .customLong("key-file"),
         help: ArgumentHelp(
-            "A file with what opens the store now; the store's own key file is found without this option.",
+            "A file with a current key of the store; the store's own key file is found automatically.",
             valueName: "file"
         )
     )
@@ -29,18 +29,18 @@ enum ProofPrompt {
         _ options: VaultProofOptions,
         fromStandardInput: Bool
     ) throws {
-        if let file = options.keyFile { return body.add(\.unlockKey, secret: try KeyDigits.read(file)) }
+        if let file = options.keyFile { return body.add(\.unlockKey, secret: try KeyFileAsHex.read(file)) }
         let vault: VaultMessage = try endpoint.message(AgentRequest(.get, "vault"))
         switch vault.proof {
         case .passphrase:
             let passphrase = try VaultPassphrase.present(fromStandardInput: fromStandardInput)
             body.add(\.unlockPassphrase, secret: passphrase)
-        case .keyFile: body.add(\.unlockKey, secret: try KeyDigits.read(try keyFile(of: vault)))
+        case .keyFile: body.add(\.unlockKey, secret: try KeyFileAsHex.read(try keyFile(of: vault)))
         case .key:
             throw AgentError(
                 .badRequest,
-                "this needs what the command or credential of the store delivers",
-                remedy: "use --key-file FILE, or set hooks.confirm so that a person can be asked"
+                "this requires the key from the store's command or credential",
+                remedy: .set("--key-file or hooks.confirm")
             )
         case .confirm, nil: return
         }
@@ -48,14 +48,14 @@ enum ProofPrompt {
 
     private static func keyFile(of vault: VaultMessage) throws(AgentError) -> String {
         guard let path = vault.slots?.first(where: { $0.type == .keyFile })?.detail else {
-            throw AgentError(.internal, "the agent names no key file")
+            throw AgentError(.internal, "the agent reported no key file")
         }
         return path
     }
 }
 
 /// The contents of a key file as hexadecimal digits.
-private enum KeyDigits {
+private enum KeyFileAsHex {
     /// The maximum size of a key file that the store accepts, in bytes.
     private static let longest = 8192
 
@@ -75,7 +75,7 @@ private enum KeyDigits {
             guard got > 0 else { break }
             count += got
         }
-        guard count <= longest else { throw AgentError(.badRequest, "\(path) is longer than a key file") }
+        guard count <= longest else { throw AgentError(.badRequest, "\(path) is too long for a key file") }
         var digits: [UInt8] = []
         digits.reserveCapacity(2 * count)
         for byte in bytes[..<count] {

@@ -11,8 +11,8 @@ struct UnlockCommand: ParsableCommand {
         commandName: "unlock",
         abstract: "Unlock the agent.",
         discussion: """
-            Asks for the passphrase if the store has one; a key file, a command or a systemd credential unlocks \
-            it without a question.
+            Prompts for the passphrase if the store has one; a key file, a command or a systemd credential unlocks \
+            it without a prompt.
             """
     )
 

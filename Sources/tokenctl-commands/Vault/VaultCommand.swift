@@ -9,7 +9,7 @@ import Text
 struct VaultCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "vault",
-        abstract: "Choose how the store is unlocked.",
+        abstract: "Manage the unlock methods of the store.",
         subcommands: [
             VaultInitCommand.self, VaultPasswdCommand.self, VaultSlotsCommand.self, VaultRekeyCommand.self,
         ]
@@ -36,10 +36,10 @@ struct RequestedSlot: ExpressibleByArgument {
 
 /// The options that describe one unlock method.
 struct VaultSlotOptions: ParsableArguments {
-    @Option(help: "How the store is unlocked.")
+    @Option(help: "The unlock method.")
     var type = RequestedSlot(.passphrase)
 
-    @Option(help: ArgumentHelp("The key file, made if it is missing.", valueName: "file"))
+    @Option(help: ArgumentHelp("The key file; created if it does not exist.", valueName: "file"))
     var path: String?
 
     @Option(help: ArgumentHelp("The name of the systemd credential.", valueName: "name"))
@@ -48,7 +48,7 @@ struct VaultSlotOptions: ParsableArguments {
     @Flag(
         name: .customLong("passphrase-stdin"),
         help:
-            "Read passphrases from standard input: the present one if the store has one, a line, then the new one."
+            "Read passphrases from standard input, one per line: the current one if there is one, then the new one."
     )
     var readsPassphrase = false
 
@@ -57,7 +57,7 @@ struct VaultSlotOptions: ParsableArguments {
     @Argument(
         parsing: .postTerminator,
         help: ArgumentHelp(
-            "For the type command: -- PROGRAM ARGUMENT…, which prints the key.",
+            "After --, with --type command: the program that prints the key.",
             valueName: "command"
         )
     )
@@ -65,13 +65,13 @@ struct VaultSlotOptions: ParsableArguments {
 
     func validate() throws {
         guard (type.kind == .command) == (!command.isEmpty) else {
-            throw ValidationError("a command after -- goes with --type command")
+            throw ValidationError("--type command and a command after -- require each other")
         }
         guard (type.kind == .systemdCredential) == (credential != nil) else {
-            throw ValidationError("--credential goes with --type systemd-cred")
+            throw ValidationError("--credential and --type systemd-cred require each other")
         }
         guard path == nil || type.kind == .keyFile else {
-            throw ValidationError("--path goes with --type keyfile")
+            throw ValidationError("--path requires --type keyfile")
         }
     }
 
@@ -122,7 +122,7 @@ struct VaultPasswdCommand: ParsableCommand {
 
     @Flag(
         name: .customLong("passphrase-stdin"),
-        help: "Read the old and the new passphrase from standard input, a line each."
+        help: "Read the old and the new passphrase from standard input, one per line."
     )
     var readsPassphrases = false
 
@@ -151,7 +151,7 @@ struct VaultPasswdCommand: ParsableCommand {
 struct VaultRekeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rekey",
-        abstract: "Seal the store under a new key."
+        abstract: "Encrypt the store with a new key."
     )
 
     @Flag(

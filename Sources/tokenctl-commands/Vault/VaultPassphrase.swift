@@ -11,7 +11,7 @@ enum VaultPassphrase {
     ///
     /// From standard input it is one line, because the new passphrase may follow in the next.
     static func present(fromStandardInput: Bool = false) throws(AgentError) -> Secret {
-        if fromStandardInput { return try Secret(try StandardInput.line() ?? [], of: "present passphrase") }
+        if fromStandardInput { return try Secret(try StandardInput.line() ?? [], of: "current passphrase") }
         return try ask()
     }
 

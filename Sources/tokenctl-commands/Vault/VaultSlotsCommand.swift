@@ -9,7 +9,7 @@ import Text
 struct VaultSlotsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "slots",
-        abstract: "List, add or remove the ways to unlock the store.",
+        abstract: "List, add or remove unlock methods of the store.",
         subcommands: [ListSlots.self, AddSlot.self, RemoveSlot.self],
         defaultSubcommand: ListSlots.self
     )
@@ -17,7 +17,7 @@ struct VaultSlotsCommand: ParsableCommand {
     struct ListSlots: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
-            abstract: "List the ways to unlock the store."
+            abstract: "List the unlock methods of the store."
         )
 
         @OptionGroup var agent: AgentOptions
@@ -41,7 +41,7 @@ struct VaultSlotsCommand: ParsableCommand {
     struct AddSlot: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "add",
-            abstract: "Add a way to unlock the store."
+            abstract: "Add an unlock method to the store."
         )
 
         @OptionGroup var slot: VaultSlotOptions
@@ -55,7 +55,7 @@ struct VaultSlotsCommand: ParsableCommand {
             guard slot.type.kind != .keyFile,
                 let index = vault.slots?.first(where: { $0.type == .keyFile })?.index
             else { return }
-            try StandardOutput.line("Note: the key file, slot \(index), still opens the store")
+            try StandardOutput.line("note: the key file (slot \(index)) still unlocks the store")
             try StandardOutput.line("  Run: tokenctl vault slots remove \(index)")
         }
     }
@@ -63,10 +63,10 @@ struct VaultSlotsCommand: ParsableCommand {
     struct RemoveSlot: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "remove",
-            abstract: "Remove a way to unlock the store; the last one stays."
+            abstract: "Remove an unlock method of the store, except the last one."
         )
 
-        @Argument(help: ArgumentHelp("The slot's number, as the list shows it.", valueName: "slot"))
+        @Argument(help: ArgumentHelp("The number of the slot in the list.", valueName: "slot"))
         var index: Int
 
         @Flag(

@@ -131,7 +131,7 @@ struct ConfigurationWatchTests {
             RequestFailure(code: .misconfigured, message: "config.toml:3: session.home.kind: unknown")
         )
         let answer = try await agent.peer().exchange("GET", "/v1/sessions/added/token")
-        #expect(answer.status == 404 && answer.body.contains("has a mistake"))
+        #expect(answer.status == 404 && answer.body.contains("has an error"))
         #expect(!answer.body.contains("session.home"))
         await agent.stop()
     }
@@ -174,7 +174,7 @@ struct ConfigurationWatchTests {
         let restart = try #require(answer["restart"]?.array?.first?.object)
         #expect(restart["key"]?.string == "socket")
         #expect(restart["reason"]?.string?.contains(path) == true)
-        #expect(agent.log.shown.contains { $0.hasPrefix("warning this needs a restart of the agent") })
+        #expect(agent.log.shown.contains { $0.hasPrefix("warning change requires a restart of the agent") })
         await agent.stop()
     }
 

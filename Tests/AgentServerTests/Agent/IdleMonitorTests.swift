@@ -17,7 +17,7 @@ import TokenCore
         expected: [Bool]
     ) {
         let clocks = ClockSteps(at: Moment(now: .seconds(0), wallTime: WallTime(secondsSince1970: 0)))
-        var rest = IdleMonitor({}, clocks: clocks)
+        var rest = IdleDetector({}, clocks: clocks)
         #expect(looks.map { rest.begins(jobs: $0.jobs, isWorking: $0.underWay > 0) } == expected)
     }
 

@@ -7,18 +7,20 @@ import TokenCore
 @testable import AgentServer
 
 extension SessionAgent {
-    /// Whether a refresh of the session has begun.
+    /// Returns `true` if a refresh of the session has begun.
     fileprivate func hasBegun(_ name: SessionName) -> Bool { sessions[name]?.session.attemptInFlight != nil }
 }
 
-/// When the agent itself refreshes, with the clock moved by the test.
+/// The times at which the agent refreshes by itself.
+///
+/// The test moves the clock.
 @Suite(.timeLimit(.minutes(10)))
 struct LeadTimeTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var lifetime: Duration
-        /// How long before the token's end the request is sent, at the latest.
+        /// The minimum time between the refresh and the token's expiry.
         var lead: Duration
-        /// How much earlier chance may make it.
+        /// The maximum jitter, by which the refresh may be earlier.
         var window: Duration
 
         var testDescription: String { "\(lifetime) → \(lead)" }
@@ -45,7 +47,7 @@ struct LeadTimeTests {
         let refresh = await agent.serving.nextRefresh()
         refresh.answer(.granted(try agent.granted("token-2", lifetime: row.lifetime)))
         #expect(try await Polling.until { await !agent.runtime.agent.hasBegun(AgentHarness.work) })
-        // The next one counts from when this one was asked for.
+        // The lifetime of the new token counts from the time of its request.
         await agent.advance(by: due - .milliseconds(1))
         #expect(await agent.runtime.agent.hasBegun(AgentHarness.work) == false)
         await agent.advance(by: .milliseconds(1))
@@ -64,10 +66,10 @@ struct LeadTimeTests {
         let refusal = RefreshFailure(kind: .unexplained, code: "x_grant_gone", message: words)
         let peer = try agent.peer()
         var age = 0
-        // Half of what is left each time, then 15 s before the end, just after it, and once more.
-        for pause in [400, 100, 50, 35, 16, 31] {
-            await agent.advance(by: .seconds(pause))
-            age += pause
+        // After half of the remaining validity each time, then 15 s before expiry, just after it, and once more.
+        for delay in [400, 100, 50, 35, 16, 31] {
+            await agent.advance(by: .seconds(delay))
+            age += delay
             let served = try await peer.exchange("GET", "/v1/sessions/work/token?timeout=0").status
             #expect(served == (age < 600 ? 200 : 503))
             #expect(!agent.observed.names.contains(.loginRequired))
@@ -93,8 +95,8 @@ struct LeadTimeTests {
         let words = "id.example answered 401 invalid_client"
         let refusal = RefreshFailure(kind: .clientRejected, code: "invalid_client", message: words)
         let peer = try agent.peer()
-        for pause in [40, 15, 60, 120, 300, 105] {
-            await agent.advance(by: .seconds(pause))
+        for delay in [40, 15, 60, 120, 300, 105] {
+            await agent.advance(by: .seconds(delay))
             let answer = try await peer.exchange("GET", "/v1/sessions/work/token?min_valid=50&timeout=0")
             #expect(answer.status == 503, "\(answer)")
             await agent.serving.nextRefresh().answer(.failed(refusal))
@@ -102,7 +104,7 @@ struct LeadTimeTests {
         }
         let told = try await peer.exchange("GET", "/v1/sessions/work/token")
         #expect(told.status == 400 && told.body.contains("or the server is being changed"), "\(told)")
-        #expect(told.body.contains("tokenctl refresh work; or wait until the server is ready"), "\(told)")
+        #expect(told.body.contains("then run tokenctl refresh work"), "\(told)")
         await agent.advance(by: .seconds(900))
         await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
         #expect(
@@ -127,7 +129,7 @@ struct LeadTimeTests {
         await agent.runtime.agent.networkReturned()
         #expect(agent.serving.networkReturns == 1)
         await agent.advance(by: .seconds(1))
-        // Both at once: the failures were the network's, not the issuer's.
+        // Both are sent at once, because the failures were the network's and not the issuer's.
         let first = await agent.serving.nextRefresh()
         let second = await agent.serving.nextRefresh()
         #expect(Set([first.session, second.session]) == [AgentHarness.work, AgentHarness.home])

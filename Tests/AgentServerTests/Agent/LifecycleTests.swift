@@ -81,9 +81,9 @@ struct LifecycleTests {
         let failed = try line(await peer.chunk())
         #expect(failed["event"]?.string == "failed")
         #expect(failed["error"]?.object?["code"]?.string == "misconfigured")
-        #expect(failed["error"]?.object?["message"]?.string == "Unknown client.")
+        #expect(failed["error"]?.object?["message"]?.string == "unknown client")
         let remedy = failed["error"]?.object?["remedy"]?.string
-        #expect(remedy == "fix the configuration, then tokenctl login work")
+        #expect(remedy == "[session.work] as its server requires, then run tokenctl login work")
         await agent.stop()
     }
 

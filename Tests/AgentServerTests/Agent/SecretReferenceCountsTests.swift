@@ -12,20 +12,20 @@ import TokenCore
     @Test func `what nobody works with is erased at once`() {
         var lent = SecretsInFlight()
         let before = lent.mayErase(one)
-        lent.lend([one])
-        let free = lent.giveBack([one])
+        lent.retain([one])
+        let free = lent.release([one])
         let after = lent.mayErase(one)
         #expect(before && after && free.isEmpty)
     }
 
     @Test func `what a request works with is erased after the last one`() {
         var lent = SecretsInFlight()
-        lent.lend([one, two])
-        lent.lend([one])
+        lent.retain([one, two])
+        lent.retain([one])
         let mayErase = [lent.mayErase(one), lent.mayErase(two)]
         #expect(mayErase == [false, false])
-        let first = lent.giveBack([one, two])
-        let last = lent.giveBack([one])
+        let first = lent.release([one, two])
+        let last = lent.release([one])
         #expect(first == [two] && last == [one])
         let isFree = lent.mayErase(one)
         #expect(isFree)

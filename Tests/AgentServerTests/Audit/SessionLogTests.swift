@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What a person finds in the log at its default level, and never finds there.
+/// The contents of the log at its default level, and what it never contains.
 @Suite(.timeLimit(.minutes(10)))
 struct SessionLogTests {
     @Test func `logins, refreshes and logouts are a line each, with the reason`() async throws {
@@ -55,7 +55,7 @@ struct SessionLogTests {
         await agent.serving.nextRefresh().answer(.failed(failure))
         let line =
             "warning refresh failed class=busy code=temporarily_unavailable next_try=20 reason=due session=work"
-        // The line is written when it is known what comes next, after the event.
+        // The line is written after the event, when the time of the next try is known.
         _ = try await Polling.until { agent.log.shown.last == line }
         #expect(agent.log.shown.last == line)
         #expect(!agent.log.shown.contains { $0.contains("alice") })
@@ -117,7 +117,7 @@ struct SessionLogTests {
         let shown = agent.log.shown
         #expect(shown.count == 3)
         #expect(shown.first == "notice locked" && shown.last == "notice unlocked")
-        #expect(shown.dropFirst().first?.hasPrefix("warning not unlocked reason=") == true)
+        #expect(shown.dropFirst().first?.hasPrefix("warning unlock failed reason=") == true)
         #expect(!agent.log.lines.contains { $0.contains("sesame") || $0.contains("gu3ss") })
         await agent.stop()
     }

@@ -7,12 +7,12 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What is handed out as an ID token has the end of the ID token: in answers, and in files.
+/// The expiry of ID tokens in responses and in files, which is that of the ID token itself.
 @Suite(.timeLimit(.minutes(10)))
 struct IDTokenFileTests {
     private static let address = "/v1/sessions/work/token?kind=id"
 
-    /// An agent whose session has an access token of an hour and an ID token of a quarter of it.
+    /// Returns an agent whose session has an access token valid for an hour and an ID token valid for 15 minutes.
     private func agent(form: TokenOutputFormat? = .token) async throws -> AgentHarness {
         let agent = try await AgentHarness.configured { configuration, directory in
             let outlet = TokenFileTarget(
@@ -47,7 +47,7 @@ struct IDTokenFileTests {
     @Test func `an ID token that ends too soon waits for a refresh, and for one alone`() async throws {
         let agent = try await agent()
         await agent.advance(by: .seconds(880))
-        // The file has asked already.
+        // The token file has already requested the refresh.
         let refresh = await agent.serving.nextRefresh()
         let peer = try agent.peer()
         try peer.send(SocketPeer.request("GET", Self.address))
@@ -59,7 +59,7 @@ struct IDTokenFileTests {
         await agent.stop()
     }
 
-    /// What the refresh brings: no ID token, or one that has ended.
+    /// `bringsEnded`: `true` if the refresh returns an expired ID token, `false` if it returns none.
     @Test(arguments: [true, false])
     func `where no refresh brings another one, a login is what helps`(bringsEnded: Bool) async throws {
         let agent = try await agent()
@@ -80,7 +80,7 @@ struct IDTokenFileTests {
         #expect(agent.serving.refreshCount == 1)
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-2"))
         let doctor = try await peer.exchange("GET", "/v1/doctor").body
-        #expect(doctor.contains("the ID token has ended"), "\(doctor)")
+        #expect(doctor.contains("ID token expired"), "\(doctor)")
         await agent.stop()
     }
 

@@ -9,7 +9,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What the disk keeps of token files, and what they hold.
+/// The stored list of token files, and the contents of the files.
 struct TokenFileLedgerTests {
     private let directory: TemporaryDirectory
     private let memory: SealedMemory
@@ -49,10 +49,10 @@ struct TokenFileLedgerTests {
             let place = try directory.makeDirectory(name) + "/token"
             #expect(writer.write(secret, in: try content(.token, of: secret), to: place) == nil)
         }
-        // What was begun: the file that the list names last, without its end.
+        // An interrupted write: the last file of the list is incomplete.
         let begun = directory.path("one/.token.new")
         #expect(rename(directory.path("one/token"), begun) == 0 && truncate(begun, 3) == 0)
-        // Not ours any more.
+        // This file no longer belongs to the agent.
         File.remove(directory.path("two/token"))
         try directory.write("mine", to: "two/token", mode: 0o600)
         try directory.write("other", to: "one/other")
@@ -115,7 +115,7 @@ struct TokenFileLedgerTests {
         let secret = try seal(token)
         let path = directory.path("token")
         let fault = try #require(writer().write(secret, in: try content(form, of: secret), to: path))
-        #expect(fault.reason.contains("no place for") && !fault.needsRestart)
+        #expect(fault.reason.contains("cannot contain") && !fault.needsRestart)
         #expect(directory.names().isEmpty)
     }
 
@@ -159,7 +159,7 @@ struct TokenFileLedgerTests {
             try directory.write("\(marks) \(named)\n", to: "token-files", mode: 0o600)
             #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
         }
-        // As releases without marks wrote it.
+        // The format of releases without marks.
         try directory.write("\(key)\n", to: "token-files", mode: 0o600)
         #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
         #expect([copy, key, draft, path].allSatisfy { File.exists($0) })

@@ -19,7 +19,7 @@ struct HeldRevocationTests {
         let isKept = held.hold(.erase(SecretID(rawValue: 1)), while: true)
         #expect(isHeld && isKept)
         #expect(held.followsLogout)
-        let secrets = held.letGo()
+        let secrets = held.releaseAll()
         #expect(secrets == request.secrets)
         #expect(held.isEmpty && !held.followsLogout)
     }
@@ -28,7 +28,7 @@ struct HeldRevocationTests {
         var held = DeferredRevocations()
         let isHeld = held.hold(.revoke(request), while: true)
         #expect(isHeld)
-        let secrets = held.letGo()
+        let secrets = held.releaseAll()
         #expect(secrets.isEmpty)
     }
 

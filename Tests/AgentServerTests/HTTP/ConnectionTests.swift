@@ -234,7 +234,7 @@ struct ConnectionTests {
         let shared = SharedBuffer()
         var buffer = shared.take()
         buffer.writeString("secret")
-        shared.giveBack(buffer)
+        shared.release(buffer)
         buffer = ByteBuffer()
         let again = shared.take()
         #expect(again.readableBytes == 0)

@@ -14,7 +14,7 @@ extension AgentHarness {
         return GrantedTokens(
             accessToken: secret,
             idToken: try idToken.map { idToken in
-                let life = TokenValidity(obtainedAt: time.now, expiresAt: time.now + idToken.lifetime)
+                let life = ValidityPeriod(obtainedAt: time.now, expiresAt: time.now + idToken.lifetime)
                 return IDToken(secret: try seal(idToken.text, as: .idToken), life: life)
             },
             refreshToken: nil,

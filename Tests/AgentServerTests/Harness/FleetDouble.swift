@@ -18,17 +18,17 @@ final class FleetDouble: FleetSharing {
             record: nil,
             intent: nil,
             lock: nil,
-            lates: [],
+            lateResults: [],
             place: FleetRevision(cluster: 1, revision: 1),
             time: FleetTime(seconds: 1_000)
         )
         var tokens: [AttemptID: Tokens] = [:]
-        /// Of the key under which the record is sealed.
+        /// The epoch of the key with which the record is sealed.
         var epoch: UInt32 = 1
         var watch: AsyncStream<FleetEvent>.Continuation?
         var sealingTrouble: FleetStoreError?
         var writingTrouble: FleetStoreError?
-        /// Looks that are held; `nil`: none is.
+        /// The reads that wait for the test, or `nil` if reads are not held.
         var looks: [CheckedContinuation<Void, Never>]?
     }
 
@@ -48,32 +48,34 @@ final class FleetDouble: FleetSharing {
 
     var time: FleetTime? { state.withLock(\.view.time) }
 
-    /// The record that all hosts have.
+    /// The record in etcd.
     var record: FleetHeader? { state.withLock(\.view.record) }
 
     var port: FleetDependencies {
-        FleetDependencies(name: "team", label: "here", role: role, host: 1, takeoverTimeout: .seconds(120)) { self }
+        FleetDependencies(name: "team", label: "here", role: role, host: 1, takeoverTimeout: .seconds(120)) {
+            self
+        }
     }
 
-    /// Ends the watch: the host does not hear any more what happens.
+    /// Ends the watch, so that the host gets no more events.
     func loseWatch() {
         state.withLock { state in
-            _ = state.watch?.yield(.trouble(FleetStoreError(.unavailable, "the watch is lost")))
+            _ = state.watch?.yield(.storeError(FleetStoreError(.unavailable, "the watch is lost")))
             state.watch = nil
         }
     }
 
-    /// Logins and logouts cannot be written down any more, because of `trouble`.
-    func refuseSealing(_ trouble: FleetStoreError) {
-        state.withLock { $0.sealingTrouble = trouble }
+    /// Makes the sealing of logins and logouts fail with `storeError`.
+    func refuseSealing(_ storeError: FleetStoreError) {
+        state.withLock { $0.sealingTrouble = storeError }
     }
 
-    /// Nothing is carried out any more, because of `trouble`.
-    func refuseWrites(_ trouble: FleetStoreError) {
-        state.withLock { $0.writingTrouble = trouble }
+    /// Makes transactions fail with `storeError`.
+    func refuseWrites(_ storeError: FleetStoreError) {
+        state.withLock { $0.writingTrouble = storeError }
     }
 
-    /// Has every look from now on wait, until ``letLooksGo()``.
+    /// Holds all reads from now on, until ``letLooksGo()``.
     func holdLooks() {
         state.withLock { $0.looks = [] }
     }
@@ -86,21 +88,21 @@ final class FleetDouble: FleetSharing {
         for look in held { look.resume() }
     }
 
-    /// Looks that wait.
+    /// The number of reads that are held.
     var heldLooks: Int { state.withLock { $0.looks?.count ?? 0 } }
 
-    private static func sight(of state: State) -> FleetReadResult {
+    private static func readResult(of state: State) -> FleetReadResult {
         FleetReadResult(session: session, view: state.view, epoch: state.epoch)
     }
 
-    /// The key under which the record is sealed.
+    /// The epoch of the key with which the record is sealed.
     var recordEpoch: UInt32 { state.withLock(\.epoch) }
 
-    /// The watch shows what there is now.
+    /// Delivers the current keys to the watch.
     func changed() {
         state.withLock { state in
             state.view.place.revision += 1
-            state.watch?.yield(.shown(Self.sight(of: state)))
+            state.watch?.yield(.shown(Self.readResult(of: state)))
         }
     }
 
@@ -108,7 +110,7 @@ final class FleetDouble: FleetSharing {
 
     func look(at session: SessionName, since epoch: UInt32) async throws(FleetStoreError) -> FleetReadResult {
         await waitUntilReads()
-        return state.withLock { Self.sight(of: $0) }
+        return state.withLock { Self.readResult(of: $0) }
     }
 
     private func waitUntilReads() async {
@@ -130,34 +132,34 @@ final class FleetDouble: FleetSharing {
         _ transaction: FleetTransaction,
         of session: SessionName,
         as binding: FleetBinding,
-        seen sight: FleetReadResult,
+        seen readResult: FleetReadResult,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
     ) throws(FleetStoreError) -> SealedFleetTransaction {
         let isNews = transaction.changes.contains { change in
             if case .deleteLates = change { true } else { false }
         }
-        if isNews, let trouble = state.withLock(\.sealingTrouble) { throw trouble }
+        if isNews, let storeError = state.withLock(\.sealingTrouble) { throw storeError }
         for (attempt, snapshot) in contents { _ = try keep(snapshot, of: attempt, session, as: binding) }
         return SealedFleetTransaction(transaction, if: [], then: [], lease: lease?.id)
     }
 
     func transact(_ transaction: SealedFleetTransaction) async throws(FleetStoreError) -> FleetOutcome {
-        if let trouble = state.withLock(\.writingTrouble) { throw trouble }
+        if let storeError = state.withLock(\.writingTrouble) { throw storeError }
         let isDone = state.withLock { state in
             let isAllowed = transaction.decided.conditions.allSatisfy { condition in
                 switch condition {
                 case .record(let record): state.view.record == record
                 case .intent(let intent): state.view.intent == intent
                 case .lock(let lock): state.view.lock == lock
-                case .late(let late): state.view.lates.contains(late)
-                case .noLate: state.view.lates.isEmpty
+                case .late(let late): state.view.lateResults.contains(late)
+                case .noLate: state.view.lateResults.isEmpty
                 }
             }
             guard isAllowed else { return false }
-            var sight = Self.sight(of: state)
-            sight.note(transaction)
-            state.view = sight.view
+            var readResult = Self.readResult(of: state)
+            readResult.note(transaction)
+            state.view = readResult.view
             let writesRecord = transaction.decided.changes.contains { change in
                 if case .putRecord = change { true } else { false }
             }
@@ -170,11 +172,11 @@ final class FleetDouble: FleetSharing {
 
     func open(
         _ attempt: AttemptID,
-        in sight: FleetReadResult,
+        in readResult: FleetReadResult,
         as binding: FleetBinding
     ) throws(FleetStoreError) -> SessionSnapshot? {
-        guard sight.view.record?.attempt == attempt else { return nil }
-        return try open(kept: [], of: attempt, sight.session)
+        guard readResult.view.record?.attempt == attempt else { return nil }
+        return try open(kept: [], of: attempt, readResult.session)
     }
 
     func keep(
@@ -234,12 +236,12 @@ final class FleetDouble: FleetSharing {
         state.withLock { state in
             state.watch = watch
             watch.yield(.connected)
-            watch.yield(.shown(Self.sight(of: state)))
+            watch.yield(.shown(Self.readResult(of: state)))
         }
         for await one in news { await take(one) }
     }
 
-    /// The other host is in the list.
+    /// The other host in the list of hosts.
     func survey(_ sessions: Set<SessionName>) async -> FleetSurvey {
         var survey = FleetSurvey()
         let time = state.withLock(\.view.time)

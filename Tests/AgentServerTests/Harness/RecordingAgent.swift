@@ -4,16 +4,16 @@ import TokenCore
 
 @testable import AgentServer
 
-/// Writes down what connections hand in, and answers at once only if told to.
+/// Records the requests of connections, and responds at once only if ``answer`` is set.
 final class RecordingAgent: HTTPRequestServing, @unchecked Sendable {
     // Unchecked: used on the one thread of an embedded event loop.
     private(set) var received: [(request: HTTPRequest, connection: Connection)] = []
     private(set) var left = 0
     private(set) var dropped = 0
-    /// `nil`: requests stay unanswered until the test answers them.
+    /// The response to every request, or `nil` if the test responds itself.
     var answer: HTTPResponse? = HTTPResponse(status: .ok, body: Array("{\"ok\":true}\n".utf8))
 
-    func welcome(_ connection: Connection) {}
+    func connectionOpened(_ connection: Connection) {}
 
     func prepareToken(
         of session: SessionName,

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import Synchronization
+import Text
 
 @testable import AgentServer
 
@@ -10,7 +11,7 @@ struct FixedDiagnostics: DiagnosticsProviding {
     func checks() async -> [DiagnosticCheck] {
         [
             DiagnosticCheck(name: "memory", verdict: .ok, detail: "locked"),
-            DiagnosticCheck(name: "clock", verdict: .warning, detail: "off by 40 s", remedy: "set it"),
+            DiagnosticCheck(name: "clock", verdict: .warning, detail: "off by 40 s", remedy: .set("it")),
             DiagnosticCheck(name: "disk", verdict: .problem, detail: "read-only"),
         ]
     }
@@ -18,14 +19,14 @@ struct FixedDiagnostics: DiagnosticsProviding {
     func examine(
         _ place: ProbeTarget,
         caFile: String?
-    ) async -> Result<ExaminationMessage, RequestFailure> {
-        .success(ExaminationMessage { $0.flows = ["browser"] })
+    ) async -> Result<ServerProbeMessage, RequestFailure> {
+        .success(ServerProbeMessage { $0.flows = ["browser"] })
     }
 }
 
 /// Issuers that answer when the test lets them.
 final class HeldIssuers: DiagnosticsProviding {
-    typealias Answer = Result<ExaminationMessage, RequestFailure>
+    typealias Answer = Result<ServerProbeMessage, RequestFailure>
 
     private let waiting = Mutex<[(place: ProbeTarget, continuation: CheckedContinuation<Answer, Never>)]>([]
     )

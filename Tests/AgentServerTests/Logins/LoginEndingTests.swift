@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What the page in the browser is told of the end of a login.
+/// The result of a login as the page in the browser shows it.
 @Suite(.timeLimit(.minutes(10)))
 struct LoginEndingTests {
     private final class Page: Sendable {
@@ -59,9 +59,9 @@ struct LoginEndingTests {
                 RefreshFailure(kind: .interactionRequired, code: "invalid_grant", message: "code used twice")
             )
         )
-        #expect(try await peer.chunk().contains("Code used twice"))
+        #expect(try await peer.chunk().contains("code used twice"))
         #expect(try await Polling.until { page.shown.count == 1 })
-        #expect(page.shown[0].failure?.message.contains("Code used twice") == true)
+        #expect(page.shown[0].failure?.message.contains("code used twice") == true)
         #expect(page.shown[0].account == nil)
         await agent.stop()
     }
@@ -72,7 +72,7 @@ struct LoginEndingTests {
         async let lock: Void = agent.runtime.agent.lock()
         #expect(try await Polling.until { page.shown.count == 1 })
         #expect(page.shown[0].failure?.message.contains("locked") == true, "\(page.shown)")
-        // It is over, so whoever asks later is told at once.
+        // The login has ended, so a later request gets the result at once.
         let late = Page()
         await first.request.1.whenEnded { late.show($0) }
         #expect(late.shown.count == 1 && late.shown[0].failure != nil)

@@ -63,10 +63,10 @@ struct SharedLogoutTests {
         revocation.answer(.revoked)
         let answer = try await logout
         #expect(answer.status == 403)
-        #expect(answer.body.contains("Another login to work came before"), "\(answer.body)")
+        #expect(answer.body.contains("another login came first"), "\(answer.body)")
         #expect(try await agent.sharedToken() == "token-2")
         #expect(fleet.record?.lineage.number == 6)
-        // They are erased once the server has ended them.
+        // The tokens are erased after the server has revoked them.
         #expect(try await Polling.until { (try? agent.text(shown)) == nil })
         await agent.stop()
     }
@@ -74,7 +74,7 @@ struct SharedLogoutTests {
     @Test func `a logout at a host that does not hear etcd ends the login that is there`() async throws {
         let (agent, fleet) = try await start()
         fleet.loseWatch()
-        #expect(try await Polling.until { agent.log.shown.contains { $0.contains("etcd is away") } })
+        #expect(try await Polling.until { agent.log.shown.contains { $0.contains("etcd unreachable") } })
         fleet.write(login: 6, generation: 0, token: "token-2")
         async let logout = agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
         let revocation = await agent.serving.nextRevocation()
@@ -167,7 +167,7 @@ struct SharedLogoutTests {
             body: "{\"local\":true}"
         )
         #expect(second.status == 503)
-        #expect(second.body.contains("the logout of work"), "\(second.body)")
+        #expect(second.body.contains("not yet in etcd: the logout"), "\(second.body)")
         #expect(try await agent.sharedToken() == "token-2")
         await agent.stop()
     }
@@ -183,7 +183,7 @@ struct SharedLogoutTests {
 }
 
 extension SessionAgent {
-    /// As whoever has waited too long for the logout before does.
+    /// Requests a logout again, as a caller does that has waited too long for the previous logout.
     fileprivate func logOutAgain(of name: SessionName) {
         apply(name) { session, moment in session.logoutRequested(local: false, at: moment) }
     }

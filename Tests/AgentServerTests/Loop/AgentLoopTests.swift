@@ -8,10 +8,10 @@ import Testing
 
 @testable import AgentServer
 
-/// The agent's event loop, turned by the test or on its own thread.
+/// The agent's event loop, run by the test or on its own thread.
 @Suite(.timeLimit(.minutes(10)))
 struct AgentLoopTests {
-    /// What happened, in order.
+    /// The events so far, in order.
     private final class Record: Sendable {
         private let lines = Mutex<[String]>([])
 
@@ -20,7 +20,7 @@ struct AgentLoopTests {
         func add(_ line: String) { lines.withLock { $0.append(line) } }
     }
 
-    /// Writes down what its descriptor was ready for.
+    /// Records the events for which its descriptor was ready.
     private final class Watcher: DescriptorWatching, @unchecked Sendable {
         // Unchecked: used by the loop, and by the test while that does not run.
         private(set) var seen: [Readiness] = []
@@ -83,7 +83,7 @@ struct AgentLoopTests {
         let timer = loop.scheduleTask(in: .zero) { () throws -> Void in throw PollFailure(code: EMFILE) }
         timer.futureResult.whenFailure { record.add("\($0)") }
         loop.turn()
-        #expect(record.all == ["descriptors cannot be watched: Too many open files"])
+        #expect(record.all == ["cannot watch file descriptors: Too many open files"])
     }
 
     @Test func `jobs run in their order, and what they add runs in the next turn`() throws {
@@ -194,7 +194,7 @@ struct AgentLoopTests {
         await loop.stop()
         #expect(watcher.hasEnded)
         #expect(Set(record.all) == ["job", "\(EventLoopError.shutdown)"])
-        // Nobody is left who would do it.
+        // The loop has ended, so the job is never performed.
         loop.execute { record.add("late") }
         await loop.stop()
         #expect(record.all.count == 2)

@@ -32,7 +32,7 @@ struct ExaminationTests {
         #expect(issuers.asked == [.issuer("https://id.example")])
         issuers.answer(
             .success(
-                ExaminationMessage {
+                ServerProbeMessage {
                     $0.flows = ["device"]
                     $0.features = ["pkce"]
                 }
@@ -50,13 +50,13 @@ struct ExaminationTests {
         let peer = try agent.peer()
         try peer.send(Self.request)
         #expect(try await waits(for: issuers, 1))
-        let failure = RequestFailure(code: .misconfigured, message: "answered 404", remedy: "correct it")
+        let failure = RequestFailure(code: .misconfigured, message: "answered 404", remedy: .set("it"))
         issuers.answer(.failure(failure))
         let answer = try await peer.answer()
         #expect(answer.status == 400)
         #expect(
             answer.body
-                == #"{"error":{"code":"misconfigured","message":"answered 404","remedy":"correct it"}}"#
+                == #"{"error":{"code":"misconfigured","message":"answered 404","remedy":"it","remedy_kind":"set"}}"#
                 + "\n"
         )
         await agent.stop()
@@ -83,7 +83,7 @@ struct ExaminationTests {
             ]
         )
         for peer in peers {
-            issuers.answer(.success(ExaminationMessage()))
+            issuers.answer(.success(ServerProbeMessage()))
             #expect(try await peer.answer().status == 200)
         }
         await agent.stop()
@@ -119,13 +119,13 @@ struct ExaminationTests {
         // The look for a peer that leaves goes on.
         peers[3].leave()
         for peer in peers.dropLast() {
-            issuers.answer(.success(ExaminationMessage()))
+            issuers.answer(.success(ServerProbeMessage()))
             #expect(try await peer.answer().status == 200)
         }
         #expect(issuers.asked.count == 1)
         try late.send(Self.request)
         #expect(try await waits(for: issuers, 2))
-        for _ in 0..<2 { issuers.answer(.success(ExaminationMessage())) }
+        for _ in 0..<2 { issuers.answer(.success(ServerProbeMessage())) }
         #expect(try await late.answer().status == 200)
         await agent.stop()
     }

@@ -21,13 +21,13 @@ struct ProofTests {
             "get HTTPS://api.example/ n-1"
         ),
     ])
-    func `token and proof come together`(query: String, demand: String) async throws {
+    func `token and proof come together`(query: String, tokenRequest: String) async throws {
         let agent = try await AgentHarness()
         try await agent.logIn(isBound: true)
         let (status, object) = try await ask(query, of: agent)
         #expect(status == 200)
         #expect(object["access_token"] == "token-1")
-        #expect(object["dpop_proof"]?.string?.hasPrefix(demand + " ") == true)
+        #expect(object["dpop_proof"]?.string?.hasPrefix(tokenRequest + " ") == true)
         #expect(object.members.last?.name == "dpop_proof")
         await agent.stop()
     }

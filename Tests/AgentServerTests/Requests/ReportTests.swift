@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What resource servers said about tokens, and what the agent makes of it.
+/// Reports of rejected tokens, and the actions of the agent.
 @Suite(.timeLimit(.minutes(10)))
 struct ReportTests {
     private static let mail = TokenVariant(scopes: ["mail"], audience: nil)
@@ -24,7 +24,7 @@ struct ReportTests {
         )
     }
 
-    /// Logged in, with a token of the scope `mail` beside the ordinary one.
+    /// Returns a logged-in agent with a token for the scope `mail` and the ordinary token.
     private func agentWithTwoTokens(
         _ peer: (AgentHarness) throws -> SocketPeer
     ) async throws -> (
@@ -49,7 +49,7 @@ struct ReportTests {
         #expect(refresh.request.variant == Self.mail)
         refresh.answer(.granted(try agent.granted("mail-2")))
         #expect(try json(await peer.answer())["access_token"] == "mail-2")
-        // The ordinary token was not refused.
+        // The ordinary token was not rejected.
         let other = try await peer.exchange("GET", "/v1/sessions/work/token")
         #expect(try json(other)["access_token"] == "token-1")
         #expect(agent.serving.refreshCount == 2)
@@ -63,7 +63,7 @@ struct ReportTests {
         #expect(try json(await peer.answer())["access_token"] == "mail-2")
         try peer.send(report("mail-1", #","scope":"mail""#))
         #expect(try json(await peer.answer())["access_token"] == "mail-2")
-        // Refused again at once, another one would not help; the ordinary token is another matter.
+        // After an immediate second rejection, a new token would not help. The ordinary token is not affected.
         try peer.send(report("mail-2"))
         #expect(try json(await peer.answer())["action"] == "none")
         try peer.send(report("token-1"))
@@ -97,9 +97,9 @@ struct ReportTests {
         #expect(try json(await peer.answer())["access_token"] == "token-2")
         try peer.send(report("token-2"))
         let answer = try await peer.answer()
-        #expect(answer.status == 401 && answer.body.contains("refused a fresh token too"))
+        #expect(answer.status == 401 && answer.body.contains("rejected the refreshed token too"))
         #expect(agent.observed.names.last == .loginRequired)
-        // What the server refuses is not served to its end.
+        // A token that the server rejects is not served until its expiry.
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 401)
         await agent.stop()
     }
@@ -155,7 +155,7 @@ struct ReportTests {
         await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-1")))
         let answer = try json(await peer.answer())
         #expect(answer["action"] == "none")
-        #expect(answer["message"] == "The authorization server gave out the refused token again.")
+        #expect(answer["message"] == "the authorization server issued the rejected token again")
         #expect(answer["retry_after"]?.integer == 10)
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token?timeout=0").status == 503)
         await agent.stop()
@@ -173,7 +173,7 @@ struct ReportTests {
         try peer.send(report("token-2", expired))
         let answer = try json(await peer.answer())
         #expect(answer["action"] == "none")
-        #expect(answer["message"] == "A server refused the token that had just replaced a refused one.")
+        #expect(answer["message"] == "a server rejected the token that had just replaced a rejected one")
         #expect(answer["retry_after"]?.integer == 6)
         await agent.advance(by: .seconds(6))
         await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-3")))
@@ -181,7 +181,7 @@ struct ReportTests {
         await agent.stop()
     }
 
-    /// What a report says beside a bare 401, how often it comes, and whether the login is over then.
+    /// Further members of a report of status 401, the number of reports, and whether they end the login.
     @Test(arguments: [
         ("", 3, false), (#","host":"api.example.com""#, 1, false), (#","host":"api.example.com""#, 2, true),
         (#","host":"other.example""#, 3, false), (#","host":"api.example.com/x""#, 3, false),
@@ -234,7 +234,10 @@ struct ReportTests {
         let peer = try agent.peer()
         for _ in 1...3 {
             let answer = try await peer.exchange("POST", "/v1/sessions/work/refresh")
-            #expect(answer.status == 400 && answer.body.contains("The issuer gave no refresh token, so"))
+            #expect(
+                answer.status == 400
+                    && answer.body.contains("cannot refresh: the issuer returned no refresh token")
+            )
             #expect(answer.body.contains("tokenctl login work"))
             #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 200)
         }

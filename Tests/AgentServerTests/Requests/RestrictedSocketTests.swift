@@ -133,7 +133,7 @@ struct RestrictedSocketTests {
         let shared = try await ask(Self.path(agent))
         #expect(shared.standardOutput.contains("token-1") == isNamed)
         #expect((shared.status == 0) == isNamed)
-        // The agent's own socket is for its own user, whoever is named elsewhere.
+        // The agent's own socket is only for its own user, independent of the users of other sockets.
         let own = try await ask(agent.path)
         #expect(own.status != 0 && own.standardOutput.isEmpty)
         if isNamed { #expect(try await agent.auditLines().last?["uid"]?.integer == 65_534) }
@@ -220,7 +220,7 @@ struct RestrictedSocketTests {
         #expect(!File.exists(agent.directory.path("open/work.sock")))
         func isNamed() async throws -> Bool {
             let doctor = try await agent.peer().exchange("GET", "/v1/doctor").body
-            return doctor.contains("open/work.sock cannot be opened")
+            return doctor.contains("open/work.sock: ") && doctor.contains("cannot open ")
         }
         #expect(try await isNamed())
         chmod(agent.directory.path("open"), 0o755)

@@ -77,7 +77,7 @@ struct ServingTests {
         try await agent.logIn(token: String(repeating: "t", count: 4_000))
         let peer = try agent.peer()
         let count = 3_000
-        // Answers of 6 MB: far more than the kernel keeps for a peer that does not read.
+        // Responses of 6 MB in total, far more than the kernel buffers for a peer that does not read.
         let requests = (0..<count).map { number in
             SocketPeer.request("GET", "/v1/sessions/\(number % 2 == 0 ? "work" : "n\(number)")/token")
         }
@@ -230,7 +230,7 @@ struct ServingTests {
         #expect(agent.serving.refreshCount == 0)
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
         let doctor = try await peer.exchange("GET", "/v1/doctor").body
-        #expect(doctor.contains("work is not refreshed: no space left on device"), "\(doctor)")
+        #expect(doctor.contains("work: not refreshed: no space left on device"), "\(doctor)")
         #expect(doctor.contains("tokenctl refresh work"), "\(doctor)")
         await agent.stop()
     }
@@ -287,7 +287,7 @@ struct ServingTests {
 }
 
 extension AgentHarness {
-    /// How many requests wait for the session, as its status says.
+    /// Returns the number of waiters according to the session's status.
     func waiters(_ name: String) async throws -> Int64? {
         let body = try await peer().exchange("GET", "/v1/sessions/\(name)").body
         return try JSONValue(parsing: body.utf8).object?["waiters"]?.integer

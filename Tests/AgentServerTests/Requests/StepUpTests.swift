@@ -56,7 +56,7 @@ struct StepUpTests {
     @Test func `for tokens made from others the login is the one at the beginning`() async throws {
         let agent = try await AgentHarness.configured { configuration, _ in
             configuration.sessions[AgentHarness.home]?.policy.startsByItself = true
-            configuration.sessions[AgentHarness.home]?.loginSubstitute = "tokenctl login work"
+            configuration.sessions[AgentHarness.home]?.loginSubstitute = .run("tokenctl login work")
             configuration.sessions[AgentHarness.home]?.sources.subject =
                 SessionSources.Source(session: AgentHarness.work)
         }
@@ -64,7 +64,7 @@ struct StepUpTests {
         let call = await agent.serving.nextRefresh()
         #expect(call.session == AgentHarness.home)
         var tokens = try agent.granted("home-1")
-        tokens.origin = TokenOrigin(tokenEndpoint: "https://id.example/token")
+        tokens.origin = IssuanceContext(tokenEndpoint: "https://id.example/token")
         call.answer(.granted(tokens))
         let peer = try agent.peer()
         #expect(

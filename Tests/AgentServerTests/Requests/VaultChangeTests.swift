@@ -8,7 +8,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// How the store opens is changed by nobody who cannot open it, and guessing is slow.
+/// Changes of the unlock methods, which require an unlock proof and slow down guessing.
 @Suite(.timeLimit(.minutes(10)))
 struct VaultChangeTests {
     static let slot = #"{"type":"passphrase","passphrase":"mine""#
@@ -87,8 +87,8 @@ struct VaultChangeTests {
         #expect(answer.status == (agrees ? 200 : 403), "\(answer.body)")
         #expect(agent.store.proofs == (agrees ? 1 : 0))
         #expect(person.questions.count == 1)
-        #expect(person.questions.first?.contains("add a way to open it") == true)
-        // Who has the secret needs nobody.
+        #expect(person.questions.first?.contains("add an unlock method") == true)
+        // A request with an unlock proof needs no confirmation.
         let shown = body(Self.slot, #""unlock_key":"6b6579""#)
         #expect(try await peer.exchange("POST", "/v1/vault/slots", body: shown).status == 200)
         #expect(person.questions.count == 1)
@@ -142,7 +142,7 @@ struct VaultChangeTests {
             #expect(try await peer.answer().status == 403)
             #expect(agent.store.proofs == number)
         }
-        // The right one waits like any other, and makes the next as quick as the first.
+        // The correct passphrase waits like a wrong one, and resets the delay.
         let peer = try agent.peer()
         try peer.send(SocketPeer.request("POST", "/v1/vault/passwd", body: Self.right))
         await agent.advance(by: .milliseconds(299))
@@ -163,7 +163,7 @@ struct VaultChangeTests {
         }
         try await withThrowingTaskGroup(of: SocketPeer.Answer.self) { answers in
             for guesser in guessers { answers.addTask { try await guesser.answer() } }
-            // One is tried, eight wait; the others have their answer.
+            // One attempt is checked and eight wait. The others are rejected.
             for _ in 0..<3 {
                 let answer = try #require(try await answers.next())
                 #expect(answer.status == 503 && answer.head.contains("Retry-After: 10"), "\(answer)")
@@ -177,7 +177,7 @@ struct VaultChangeTests {
     }
 }
 
-/// A person at the command that asks.
+/// A user who answers the prompt of the confirmation command.
 private final class AskedPerson: CommandRunning {
     private let agrees: Bool
     private let asked = Mutex<[String]>([])

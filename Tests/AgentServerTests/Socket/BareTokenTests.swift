@@ -8,7 +8,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// Sockets that send the bare token of their session to whoever connects.
+/// Sockets that send the bare token of their session to every program that connects.
 @Suite(.timeLimit(.minutes(10)))
 struct BareTokenTests {
     private func agent(
@@ -32,10 +32,12 @@ struct BareTokenTests {
 
     private func path(_ agent: AgentHarness) -> String { agent.directory.path("shared/token.sock") }
 
-    /// What unlocks the agent.
+    /// The body of a request that unlocks the agent.
     private let right = #"{"passphrase":"open sesame"}"#
 
-    /// What a program that connects and says nothing reads, as systemd does; `nil` if its read fails.
+    /// Connects as systemd does, sends `saying`, and reads to the end.
+    ///
+    /// - Returns: the text that was read, or `nil` if reading failed.
     private func read(_ agent: AgentHarness, saying: String = "") async throws -> String? {
         let peer = try SocketPeer(path(agent))
         if !saying.isEmpty { try peer.send(saying) }
@@ -92,7 +94,7 @@ struct BareTokenTests {
     @Test func `without a login reading fails, and the reason is in the log`() async throws {
         let agent = try await agent()
         #expect(try await read(agent) == nil)
-        #expect(agent.log.lines.contains { $0.contains("there is no token for those who wait") })
+        #expect(agent.log.lines.contains { $0.contains("no token for waiting peers") })
         // The socket is there again.
         try await agent.logIn()
         #expect(try await Polling.until { (try? await read(agent)) == "token-1" })
@@ -104,7 +106,9 @@ struct BareTokenTests {
         try await agent.logIn()
         #expect(try await agent.peer().exchange("POST", "/v1/lock").status == 200)
         #expect(try await read(agent) == nil)
-        #expect(agent.log.lines.contains { $0.contains("locked") && $0.contains("there is no token") })
+        #expect(
+            agent.log.lines.contains { $0.contains("locked") && $0.contains("no token for waiting peers") }
+        )
         await agent.stop()
     }
 
@@ -146,7 +150,7 @@ struct BareTokenTests {
         await stopped
     }
 
-    /// What a program of `user` sees that reads for a second.
+    /// Runs a program as `user` that connects and reads for at most a second, and returns its output.
     private func look(_ agent: AgentHarness, as user: [String] = []) async throws -> String {
         let reader = """
             import socket, sys

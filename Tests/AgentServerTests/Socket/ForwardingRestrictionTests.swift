@@ -47,7 +47,8 @@ struct ForwardingTests {
         }
         for query in ["scope=mail", "audience=https://api.example"] {
             let answer = try await peer.exchange("GET", "/v1/sessions/work/token?\(query)")
-            #expect(answer.status == 403 && answer.body.contains("with ssh -R"), "\(answer.body)")
+            let remedy = "over ssh -R to a [[socket]] that lists "
+            #expect(answer.status == 403 && answer.body.contains(remedy), "\(answer.body)")
         }
         await agent.stop()
     }

@@ -102,7 +102,7 @@ struct StreamTests {
         let result = try await audit.finish()
         #expect(
             result.standardError
-                == "tokenctl: lines are missing from here on: they were not read in time; run: tokenctl audit --follow\n"
+                == "tokenctl: lines are missing from here on: they were not read in time\n  Run: tokenctl audit --follow\n"
         )
         #expect(result.status == 5)
         await agent.stop()

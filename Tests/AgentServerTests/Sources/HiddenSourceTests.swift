@@ -19,7 +19,7 @@ struct HiddenSourceTests {
             configuration.sessions[AgentHarness.work]?.rules = [AllowRule(executable: git)]
             configuration.sessions[AgentHarness.home]?.policy.startsByItself = true
             configuration.sessions[AgentHarness.home]?.policy.tokensOutliveLogin = false
-            configuration.sessions[AgentHarness.home]?.loginSubstitute = "tokenctl login work"
+            configuration.sessions[AgentHarness.home]?.loginSubstitute = .run("tokenctl login work")
             configuration.sessions[AgentHarness.home]?.sources = SessionSources(
                 subject: SessionSources.Source(session: AgentHarness.work)
             )
@@ -44,7 +44,7 @@ struct HiddenSourceTests {
             #expect(token.status == 401 && token.body.contains("work") == mayKnow, "\(token.body)")
             let remedy = try failure(token)["remedy"]?.string
             #expect(remedy == (mayKnow ? "tokenctl login work" : nil))
-            #expect(token.body.contains("Another session, which its tokens are made from") != mayKnow)
+            #expect(token.body.contains("its source session has no token") != mayKnow)
             let status = try await peer.exchange("GET", "/v1/sessions/home")
             #expect(try json(status)["source"]?.string == (mayKnow ? "work" : nil))
             #expect(status.status == 200 && status.body.contains("work") == mayKnow, "\(status.body)")
@@ -60,7 +60,7 @@ struct HiddenSourceTests {
         let agent = try await Self.agent(processes)
         try await agent.logIn()
         var made = try agent.granted("home-1")
-        made.origin = TokenOrigin(tokenEndpoint: "https://id.example/token")
+        made.origin = IssuanceContext(tokenEndpoint: "https://id.example/token")
         await agent.serving.nextRefresh().answer(.granted(made))
         processes.next(program: Self.curl)
         let outsider = try agent.peer()
@@ -108,15 +108,15 @@ struct HiddenSourceTests {
     }
 
     @Test(arguments: [
-        ("the session work, which its tokens are made from, has no login", true),
-        ("there is no session work at this moment", true), ("there is no session work", true),
-        ("there is no session work-2 at this moment", false), ("the server is at work", false),
+        ("source session work is not logged in", true),
+        ("source session work has no token now", true), ("there is no session work", true),
+        ("source session work-2 not found", false), ("the server is at work", false),
     ])
     func `only the session of that name is meant`(text: String, isMeant: Bool) {
         let hidden = HiddenSources(names: [AgentHarness.work])
         #expect((hidden.message(text) == HiddenSources.message) == isMeant)
-        #expect(hidden.remedy("fix client_id", for: text) == (isMeant ? nil : "fix client_id"))
-        #expect(hidden.remedy("tokenctl login work", for: "no login") == nil)
+        #expect(hidden.remedy(.set("client_id"), for: text) == (isMeant ? nil : .set("client_id")))
+        #expect(hidden.remedy(.run("tokenctl login work"), for: "no login") == nil)
         #expect(HiddenSources(names: []).message(text) == text)
     }
 }

@@ -38,7 +38,7 @@ struct OutlivedIDTokenTests {
         #expect(call.session == name)
         #expect(try call.request.sources.subject.map(agent.text) == source)
         var tokens = try agent.granted(token)
-        tokens.origin = TokenOrigin(tokenEndpoint: "https://id.example/token")
+        tokens.origin = IssuanceContext(tokenEndpoint: "https://id.example/token")
         call.answer(.granted(tokens))
     }
 

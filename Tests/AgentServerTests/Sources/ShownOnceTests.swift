@@ -99,7 +99,7 @@ extension AgentHarness {
     /// Tokens that a server gave for an assertion.
     fileprivate func made(_ token: String) throws -> GrantedTokens {
         var tokens = try granted(token)
-        tokens.origin = TokenOrigin(tokenEndpoint: "https://id.example/token")
+        tokens.origin = IssuanceContext(tokenEndpoint: "https://id.example/token")
         return tokens
     }
 

@@ -32,7 +32,7 @@ struct SourceTokenTests {
             subject: SessionSources.Source(session: source, usesIDToken: usesIDToken),
             actor: actor.map { SessionSources.Source(session: $0) }
         )
-        settings.loginSubstitute = "tokenctl login work"
+        settings.loginSubstitute = .run("tokenctl login work")
         return settings
     }
 
@@ -138,7 +138,7 @@ struct SourceTokenTests {
         let root = await agent.serving.nextRefresh()
         root.answer(.failed(RefreshFailure(kind: .busy, message: "503")))
         let answer = try await peer.answer()
-        #expect(answer.status == 503 && answer.body.contains("the session work"), "\(answer.body)")
+        #expect(answer.status == 503 && answer.body.contains("source session work"), "\(answer.body)")
         let again = try agent.peer()
         try again.send(SocketPeer.request("POST", "/v1/sessions/work/refresh", body: "{}"))
         await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
@@ -260,7 +260,7 @@ struct SourceTokenTests {
         let agent = try await Self.agent()
         let answer = try await agent.peer().exchange("POST", "/v1/sessions/b/login", body: "{}")
         #expect(answer.status == 400 && answer.body.contains("tokenctl login work"), "\(answer.body)")
-        #expect(answer.body.contains("made from those of a"))
+        #expect(answer.body.contains("made from those of session a"))
         #expect(agent.serving.logInCount == 0)
         await agent.stop()
     }
@@ -286,7 +286,7 @@ extension AgentHarness {
             #expect(sent == source, sourceLocation: sourceLocation)
         }
         var tokens = try granted(token, lifetime: lifetime)
-        tokens.origin = TokenOrigin(tokenEndpoint: "https://id.example/token")
+        tokens.origin = IssuanceContext(tokenEndpoint: "https://id.example/token")
         call.answer(.granted(tokens))
     }
 }

@@ -25,7 +25,7 @@ struct DerivedSessionTests {
         )
         #expect(session.server == .command(source))
         #expect(session.policy.startsByItself && session.policy.tokensOutliveLogin)
-        #expect(SessionLineage([session]).loginSubstitute(for: session) == "az login")
+        #expect(SessionLineage([session]).loginSubstitute(for: session) == .run("az login"))
         #expect(session.commands == [source.command])
     }
 
@@ -57,12 +57,12 @@ struct DerivedSessionTests {
     }
 
     @Test(arguments: [
-        ("", "app_id: is missing"), ("app_id = 0", "app_id: must be 1 to"),
-        ("app_id = 1\ninstallation = 2", "key_file: is missing"),
-        ("app_id = 1\ninstallation = 2\nkey_file = \"/k\"\nkey_command = [\"k\"]", "only one of"),
+        ("", "app_id: required"), ("app_id = 0", "app_id: must be 1 to"),
+        ("app_id = 1\ninstallation = 2", "key_file: required"),
+        ("app_id = 1\ninstallation = 2\nkey_file = \"/k\"\nkey_command = [\"k\"]", "mutually exclusive"),
         (
             "app_id = 1\ninstallation = 2\nkey_file = \"/k\"\nrepositories = [\"acme/web\"]",
-            "without the owner"
+            "not contain the owner"
         ),
         (
             "app_id = 1\ninstallation = 2\nkey_file = \"/k\"\npermissions = { contents = \"all\" }",

@@ -39,7 +39,7 @@ struct DraftedSessionTests {
         #expect(
             try mistakes(place, drafting: session)
                 == [
-                    "drafts/z.toml:1: session.z: is also at config.toml:1, which holds: remove one of them"
+                    "drafts/z.toml:1: session.z: has no effect: also defined at config.toml:1, which takes precedence"
                 ]
         )
         let other = try ConfigurationPlace()
@@ -47,7 +47,7 @@ struct DraftedSessionTests {
         #expect(
             try mistakes(other, drafting: session)
                 == [
-                    "drafts/z.toml:1: session.z: is also at sessions.d/z.toml:1, which holds: remove one of them"
+                    "drafts/z.toml:1: session.z: has no effect: also defined at sessions.d/z.toml:1, which takes precedence"
                 ]
         )
     }
@@ -57,9 +57,9 @@ struct DraftedSessionTests {
         let bad = try mistakes(place, drafting: "[session.z]\nkind = \"oidd\"\n")
         #expect(bad.allSatisfy { $0.hasPrefix("drafts/z.toml:") } && !bad.isEmpty)
         let name = try mistakes(try ConfigurationPlace(), drafting: "", as: "a b.toml")
-        #expect(name.first?.contains("its name is not that of a session") == true, "\(name)")
+        #expect(name.first?.contains("must be named SESSION.toml") == true, "\(name)")
         let open = try mistakes(try ConfigurationPlace(), drafting: "", mode: 0o777)
-        #expect(open == ["drafts: may be written by others, so its files are not read: chmod go-w"])
+        #expect(open == ["drafts: must not be writable by group or others (run: chmod go-w drafts)"])
     }
 
     @Test func `the tables that name a session are known, also while its file has a mistake`() throws {

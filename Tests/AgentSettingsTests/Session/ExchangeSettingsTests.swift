@@ -41,7 +41,7 @@ struct ExchangeSettingsTests {
         #expect(session.policy.startsByItself && !session.policy.tokensOutliveLogin && session.hasNoLogin)
         #expect(session.profile { _ in SecretID(rawValue: 0) }.grant == session.sources.grant)
         let lineage = SessionLineage(sessions)
-        #expect(lineage.loginSubstitute(for: session) == "tokenctl login root")
+        #expect(lineage.loginSubstitute(for: session) == .run("tokenctl login root"))
         #expect(Set(lineage.ruleGivers(of: session).map(\.description)) == ["root", "agent"])
     }
 
@@ -70,7 +70,7 @@ struct ExchangeSettingsTests {
         #expect(session.files.map(\.path) == ["/home/me/token"])
         #expect(session.commands == [["cat", "--", "/home/me/token"]])
         let remedy = SessionLineage(settings.sessions).loginSubstitute(for: session)
-        #expect(remedy == "tokenctl refresh made")
+        #expect(remedy == .run("tokenctl refresh made"))
         let command = try read(Self.exchange("made", "subject_token_command = [\"print\", \"it\"]"))
         #expect(command.sessions.first?.commands == [["print", "it"]])
     }
@@ -102,21 +102,21 @@ struct ExchangeSettingsTests {
 
     @Test(
         arguments: [
-            ("", "session.made.from: is missing"), ("from = \"nobody\"", "there is no session \"nobody\""),
+            ("", "session.made.from: required"), ("from = \"nobody\"", "no session named \"nobody\""),
             ("from = \"rot\"", "did you mean root?"),
-            ("from = \"made\"", "session.made.from: names the session itself"),
-            ("from = \"root\"\nsubject_token_file = \"/t\"", "only one of from, subject_token_file"),
+            ("from = \"made\"", "session.made.from: must not be the session itself"),
+            ("from = \"root\"\nsubject_token_file = \"/t\"", "mutually exclusive: from, subject_token_file"),
             ("from = \"root\"\nsubject_token_type = \"refresh_token\"", "must not be a refresh token"),
             ("from = \"root\"\nrequested_token_type = \"refresh_token\"", "must not be a refresh token"),
             ("from = \"root\"\nsubject_token_type = \"saml2\"", "must be access_token, id_token or jwt"),
-            ("from = \"root\"\nsubject_token_type = \"access token\"", "is no token type"),
+            ("from = \"root\"\nsubject_token_type = \"access token\"", "is not a token type"),
             ("from = \"root\"\nderived = \"closed\"", "is not one of open"),
-            ("subject_token_file = \"/t\"\nderived = \"open\"", "session.made.derived: is never used"),
-            ("from = \"root\"\nmax_session_age = \"1h\"", "the session has no login of its own"),
-            ("from = \"root\"\nreauth = [\"prompt\"]", "the session has no login of its own"),
-            ("from = \"root\"\nredirect_port = 7000", "the session has no login of its own"),
+            ("subject_token_file = \"/t\"\nderived = \"open\"", "session.made.derived: has no effect"),
+            ("from = \"root\"\nmax_session_age = \"1h\"", "the session has no login"),
+            ("from = \"root\"\nreauth = [\"prompt\"]", "the session has no login"),
+            ("from = \"root\"\nredirect_port = 7000", "the session has no login"),
             ("subject_token_file = \"token\"", "must be an absolute path"),
-            ("from = \"a b\"", "is no session's name"),
+            ("from = \"a b\"", "is not a session name"),
         ] as [(String, String)]
     )
     func `mistakes are told with their key`(keys: String, words: String) {
@@ -127,13 +127,14 @@ struct ExchangeSettingsTests {
     @Test(arguments: ["from = \"root\"", "subject_token_type = \"jwt\"", "derived = \"open\""])
     func `the keys of an exchange mean nothing with a login`(key: String) {
         let told = complaints(Self.root + ConfigurationPlace.session("plain", more: key))
-        #expect(told.count == 1 && told[0].contains("is never used: it is for flow"), "\(told)")
+        #expect(told.count == 1 && told[0].contains("has no effect: only for flow"), "\(told)")
     }
 
     @Test func `a circle of three and a chain of five are mistakes`() {
         let circle = ["a": "b", "b": "c", "c": "a"].map { Self.exchange($0.key, Self.from($0.value)) }
         let told = complaints(circle.joined())
-        #expect(told.count == 3 && told.allSatisfy { $0.contains("leads in a circle") }, "\(told)")
+        #expect(told.contains { $0.hasSuffix("circular source: a -> b -> c -> a") }, "\(told)")
+        #expect(told.count == 3 && told.allSatisfy { $0.contains("circular source: ") }, "\(told)")
         func chain(_ links: Int) -> [String] {
             let names = ["root"] + (1...links).map { "s\($0)" }
             let made = zip(names.dropFirst(), names).map { Self.exchange($0, Self.from($1)) }
@@ -142,7 +143,7 @@ struct ExchangeSettingsTests {
         #expect(chain(4).isEmpty)
         let long = chain(5)
         #expect(
-            long.count == 1 && long[0].contains("session.s5.from: makes a chain of more than 4"),
+            long.count == 1 && long[0].contains("session.s5.from: has a chain of more than 4"),
             "\(long)"
         )
     }
@@ -150,7 +151,10 @@ struct ExchangeSettingsTests {
     @Test func `a circle through an actor is one too`() {
         let keys = "from = \"root\"\nactor_from = \"b\""
         let told = complaints(Self.root + Self.exchange("a", keys) + Self.exchange("b", Self.from("a")))
-        #expect(told.contains { $0.contains("session.a.actor_from: leads in a circle") }, "\(told)")
+        #expect(
+            told.contains { $0.contains("session.a.actor_from: circular source: a -> b -> a") },
+            "\(told)"
+        )
     }
 
     // MARK: Visibility
@@ -176,9 +180,10 @@ struct ExchangeSettingsTests {
         #expect(try place.settings().sessions.map(\.name.description) == ["root"])
         let mistakes = try place.mistakes()
         #expect(
-            mistakes.contains { $0.contains("session.made.from: work is not there to make the session from") }
+            mistakes.contains { $0.contains("session.made.from: session \"work\" is unavailable: its file") }
         )
-        #expect(mistakes.contains { $0.contains("session.third.from: made is not there") }, "\(mistakes)")
+        let third = "session.third.from: session \"made\" is unavailable: it has an error"
+        #expect(mistakes.contains { $0.contains(third) }, "\(mistakes)")
         // Those in force go on as they were.
         let named = try place.settings().mistakes.compactMap(\.session?.description)
         #expect(Set(named) == ["work", "made", "third"])
@@ -193,7 +198,7 @@ struct ExchangeSettingsTests {
         let mistakes = try place.mistakes()
         #expect(mistakes.count == 3, "\(mistakes)")
         #expect(
-            mistakes.contains { $0.hasPrefix("sessions.d/alone.toml:5: session.alone.from: there is no") }
+            mistakes.contains { $0.hasPrefix("sessions.d/alone.toml:5: session.alone.from: no session") }
         )
     }
 

@@ -59,8 +59,8 @@ struct IdentityCenterSettingsTests {
 
     @Test(
         arguments: [
-            ("", "session.sso.region: is missing"),
-            ("sso_endpoint = \"https://portal.example\"", "session.sso.region: is missing"),
+            ("", "session.sso.region: required"),
+            ("sso_endpoint = \"https://portal.example\"", "session.sso.region: required"),
             ("region = \"evil.example/\"", "is not an AWS region"),
             ("region = \"eu west\"", "is not an AWS region"),
             ("region = \"a@b\"", "is not an AWS region"), ("region = \"a:1\"", "is not an AWS region"),
@@ -70,7 +70,7 @@ struct IdentityCenterSettingsTests {
             ("region = \"r\"\nclient_id = \"c\"", "session.sso.client_id: unknown key"),
             ("region = \"r\"\nclient_secret = \"c\"", "session.sso.client_secret: unknown key"),
             ("region = \"r\"\nscopes = [\"s\"]", "session.sso.scopes: unknown key"),
-            ("region = \"r\"\nreauth = [\"command\"]", "only a person logs in"),
+            ("region = \"r\"\nreauth = [\"command\"]", "only a user can log in"),
             ("region = \"r\"\naccount_id = \"111122223333\"", "session.sso.account_id: unknown key"),
         ] as [(String, String)]
     )
@@ -84,14 +84,14 @@ struct IdentityCenterSettingsTests {
         let missing = complaints(
             bare.replacing("start_url = \"https://example.awsapps.com/start\"\n", with: "")
         )
-        #expect(missing.count == 1 && missing[0].contains("session.sso.start_url: is missing"), "\(missing)")
+        #expect(missing.count == 1 && missing[0].contains("session.sso.start_url: required"), "\(missing)")
         let copied = complaints(bare.replacing("/start\"", with: "/start#/\""))
         #expect(copied.count == 1 && copied[0].contains("must not contain a fragment"), "\(copied)")
     }
 
     @Test func `a role has the portal of the login that it is made from, and its certificate`() throws {
         let center = Self.center("region = \"eu-west-1\"\nca_file = \"/etc/ca.pem\"")
-        // The role may stand before its source.
+        // The role may be written before its source.
         let sessions = try read(Self.role() + center).sessions
         let session = try #require(sessions.first)
         let role = try #require(AssignedRole(account: "111122223333", name: "ReadOnly"))
@@ -102,7 +102,7 @@ struct IdentityCenterSettingsTests {
         #expect(session.trust.caFile == "/etc/ca.pem" && !session.sources.usesIDToken)
         #expect(session.hasNoLogin && session.hasRoleCredentials && session.policy.roles == .own)
         #expect(session.policy.minimumValidity == .seconds(900) && session.policy.startsByItself)
-        #expect(SessionLineage(sessions).loginSubstitute(for: session) == "tokenctl login sso")
+        #expect(SessionLineage(sessions).loginSubstitute(for: session) == .run("tokenctl login sso"))
         let own = try read(center + Self.role("ca_file = \"/etc/other.pem\"")).sessions.last
         #expect(own?.trust.caFile == "/etc/other.pem")
     }
@@ -111,11 +111,14 @@ struct IdentityCenterSettingsTests {
         arguments: [
             (
                 "role_arn = \"arn:aws:iam::111122223333:role/x\"",
-                "session.reader.role_arn: must not stand beside"
+                "session.reader.role_arn: cannot be combined with"
             ),
-            ("region = \"eu-west-1\"", "session.reader.region: must not stand beside"),
-            ("duration = \"1h\"", "session.reader.duration: must not stand beside"),
-            ("subject_token_type = \"access_token\"", "session.reader.subject_token_type: must not stand"),
+            ("region = \"eu-west-1\"", "session.reader.region: cannot be combined with"),
+            ("duration = \"1h\"", "session.reader.duration: cannot be combined with"),
+            (
+                "subject_token_type = \"access_token\"",
+                "session.reader.subject_token_type: cannot be combined"
+            ),
             ("client_id = \"c\"", "session.reader.client_id: unknown key"),
         ] as [(String, String)]
     )
@@ -126,15 +129,15 @@ struct IdentityCenterSettingsTests {
 
     @Test(
         arguments: [
-            ("account_id = \"111122223333\"\n", "", "session.reader.account_id: is missing"),
-            ("role_name = \"ReadOnly\"\n", "", "session.reader.role_name: is missing"),
+            ("account_id = \"111122223333\"\n", "", "session.reader.account_id: required"),
+            ("role_name = \"ReadOnly\"\n", "", "session.reader.role_name: required"),
             (
                 "\"111122223333\"", "\"1111-2222-3333\"",
                 "session.reader.account_id: must be the twelve digits"
             ),
             ("\"111122223333\"", "111122223333", "session.reader.account_id: must be a string"),
             ("\"ReadOnly\"", "\"Read Only\"", "session.reader.role_name: must be 1 to 64"),
-            ("from = \"sso\"", "", "session.reader.from: is missing"),
+            ("from = \"sso\"", "", "session.reader.from: required"),
         ] as [(String, String, String)]
     )
     func `an account, a name and a source are needed`(part: String, other: String, words: String) {
@@ -146,7 +149,7 @@ struct IdentityCenterSettingsTests {
         let root = ConfigurationPlace.session("root")
         let assigned = complaints(root + Self.role(from: "root"))
         #expect(
-            assigned.count == 1 && assigned[0].contains("root, which is not of kind aws_sso"),
+            assigned.count == 1 && assigned[0].contains("session \"root\" is not of kind \"aws_sso\""),
             "\(assigned)"
         )
         let assumed = complaints(
@@ -159,9 +162,9 @@ struct IdentityCenterSettingsTests {
                 from = "sso"
                 """
         )
-        #expect(assumed.count == 1 && assumed[0].contains("by account_id and role_name"), "\(assumed)")
+        #expect(assumed.count == 1 && assumed[0].contains("(set: account_id and role_name)"), "\(assumed)")
         let chained = complaints(Self.center() + Self.role() + Self.role(from: "reader", name: "second"))
-        #expect(chained.count == 1 && chained[0].contains("credentials of a role"), "\(chained)")
+        #expect(chained.count == 1 && chained[0].contains("has role credentials and no token"), "\(chained)")
     }
 
     @Test func `another place or role is another origin`() throws {

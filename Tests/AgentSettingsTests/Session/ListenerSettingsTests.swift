@@ -55,13 +55,13 @@ struct ListenerSettingsTests {
 
     @Test(
         arguments: [
-            (["name": ""], "proxy.name: is missing"), (["name": "\"a b\""], "proxy.name: must be 1 to 64"),
-            (["listen": ""], "proxy.listen: is missing"),
-            (["listen": "\"0.0.0.0:80\""], "no other machine is served"),
+            (["name": ""], "proxy.name: required"), (["name": "\"a b\""], "proxy.name: must be 1 to 64"),
+            (["listen": ""], "proxy.listen: required"),
+            (["listen": "\"0.0.0.0:80\""], "other machines are not served"),
             (["listen": "\"localhost:80\""], "proxy.listen: must be"),
             (["listen": "\"127.0.0.1\""], "proxy.listen: must be"),
             (["listen": "\"run/x.sock\""], "proxy.listen: must be"),
-            (["upstream": ""], "proxy.upstream: is missing"),
+            (["upstream": ""], "proxy.upstream: required"),
             (["upstream": "\"http://api.example.com\""], "proxy.upstream: must begin with https://"),
             (["upstream": "\"https://api.example.com?x\""], "proxy.upstream: must not contain a query"),
             (["upstream": "\"https://u@api.example.com\""], "proxy.upstream: must not contain a user"),
@@ -69,18 +69,18 @@ struct ListenerSettingsTests {
                 ["upstream": "\"https://api.example.com/a/../b\""],
                 "proxy.upstream: must not contain the segments"
             ),
-            (["session": "\"wor\""], "there is no session \"wor\"; did you mean work?"),
-            (["session": ""], "proxy.session: is missing"),
-            (["paths": "[\"v1\"]"], "proxy.paths: \"v1\" is no path"),
+            (["session": "\"wor\""], "no session named \"wor\"; did you mean work?"),
+            (["session": ""], "proxy.session: required"),
+            (["paths": "[\"v1\"]"], "proxy.paths: \"v1\" is not a path"),
             (["paths": "[\"/a*b\"]"], "proxy.paths: "),
             (["paths": "[\"/../x\"]"], "proxy.paths: "), (["paths": "[\"/%2e\"]"], "proxy.paths: "),
-            (["paths": "[]"], "must name a path"),
+            (["paths": "[]"], "proxy.paths: must not be empty"),
             (["methods": "[\"get\"]"], "proxy.methods: \"get\""),
             (["methods": "[\"CONNECT\"]"], "proxy.methods: "),
-            (["methods": "[]"], "must name a method"),
-            (["pins": "[\"sha256/x\"]"], "proxy.pins: \"sha256/x\" is no pin"),
+            (["methods": "[]"], "proxy.methods: must not be empty"),
+            (["pins": "[\"sha256/x\"]"], "proxy.pins: \"sha256/x\" is not a pin"),
             (["path": "\"/x\""], "proxy.path: unknown key"),
-            (["scopes": "[\"a b\"]"], "proxy.scopes: \"a b\" is no scope"),
+            (["scopes": "[\"a b\"]"], "proxy.scopes: \"a b\" is not a valid scope"),
         ] as [([String: String], String)]
     )
     func `a mistake names its key`(keys: [String: String], message: String) {
@@ -98,11 +98,14 @@ struct ListenerSettingsTests {
     }
 
     @Test(arguments: [
-        ("allow = [{ exe = \"/usr/bin/git\" }]", "add { proxy = \"api\" } to its allow"),
-        ("allow = [{ proxy = \"other\" }]", "add { proxy = \"api\" } to its allow"),
+        (
+            "allow = [{ exe = \"/usr/bin/git\" }]",
+            "(set: allow in [session.work] to include { proxy = \"api\" })"
+        ),
+        ("allow = [{ proxy = \"other\" }]", "(set: allow in [session.work] to include { proxy = \"api\" })"),
         (
             "allow = [{ proxy = \"api\" }, { proxy = \"apj\" }]",
-            "there is no [[proxy]] or [[endpoint]] with the name \"apj\"; did you mean api?"
+            "no [[proxy]] or [[endpoint]] named \"apj\"; did you mean api?"
         ),
     ])
     func `rules of the session have to fit the table`(rule: String, message: String) {
@@ -126,14 +129,17 @@ struct ListenerSettingsTests {
 
     @Test(arguments: [
         ("kind = \"gce-metadata\"\nsession = \"work\"", "endpoint.no_secret: must be true"),
-        ("kind = \"aws-container\"\nsession = \"work\"", "endpoint.session: must be one of kind aws_role"),
-        ("kind = \"azure-msi\"\nsession = \"role\"", "endpoint.session: has the credentials of a role"),
-        ("kind = \"azure-msi\"\nsession = \"work\"", "endpoint.audiences: must name a resource"),
+        (
+            "kind = \"aws-container\"\nsession = \"work\"",
+            "endpoint.session: session \"work\" is not of kind \"aws_role\""
+        ),
+        ("kind = \"azure-msi\"\nsession = \"role\"", "endpoint.session: session \"role\" has no token"),
+        ("kind = \"azure-msi\"\nsession = \"work\"", "endpoint.audiences: required"),
         ("kind = \"proxy\"\nsession = \"work\"", "endpoint.kind: must be"),
-        ("session = \"work\"", "endpoint.kind: is missing"),
+        ("session = \"work\"", "endpoint.kind: required"),
         (
             "kind = \"aws-container\"\nsession = \"role\"\nno_secret = true",
-            "endpoint.no_secret: makes no sense"
+            "endpoint.no_secret: must be false"
         ),
         (
             "kind = \"azure-msi\"\nsession = \"work\"\nlisten = \"/run/x\"",

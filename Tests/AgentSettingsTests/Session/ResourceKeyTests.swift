@@ -29,17 +29,17 @@ struct ResourceKeyTests {
     }
 
     @Test(arguments: [
-        ("client_secret = \"s\"", "issuer: is missing: client_secret is for one server"),
-        ("client_secret_file = \"/s\"", "issuer: is missing: client_secret_file is for one server"),
+        ("client_secret = \"s\"", "issuer: required: client_secret must not be sent"),
+        ("client_secret_file = \"/s\"", "issuer: required: client_secret_file must not be sent"),
         (
             "flow = \"token_exchange\"\nsubject_token_file = \"/t\"",
-            "issuer: is missing: subject_token_file is for one server"
+            "issuer: required: subject_token_file must not be sent"
         ),
         (
             "reauth = [\"command\"]\nreauth_command = [\"pass\"]",
-            "issuer: is missing: reauth_command is for one server"
+            "issuer: required: reauth_command must not be sent"
         ),
-        ("resources = [\"https://b.example/\"]", "resources: must not stand beside resource"),
+        ("resources = [\"https://b.example/\"]", "resources: cannot be combined with resource"),
         ("issuer = \"http://as.example\"", "issuer: must begin with https://"),
     ])
     func `a mistake is one line with its remedy`(keys: String, part: String) {
@@ -50,11 +50,11 @@ struct ResourceKeyTests {
     @Test(arguments: [
         (
             "kind = \"oauth2\"\nclient_id = \"cli\"\ntoken_endpoint = \"https://as.example/token\"",
-            "resource: belongs to kind oidc, where it names the server; what tokens are to be for is written as resources"
+            "resource: requires kind \"oidc\", where it selects the server (set: resources"
         ),
         (
             "kind = \"json\"\nrefresh_url = \"https://as.example/refresh\"",
-            "resource: belongs to kind oidc, where it names the server"
+            "resource: requires kind \"oidc\", where it selects the server"
         ),
     ])
     func `another kind is told whose key it is`(keys: String, part: String) {

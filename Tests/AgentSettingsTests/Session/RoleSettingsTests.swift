@@ -36,7 +36,7 @@ struct RoleSettingsTests {
         #expect(session.policy.startsByItself && !session.policy.tokensOutliveLogin)
         #expect(session.policy.minimumValidity == .seconds(900))
         #expect(session.policy.refreshBefore == .seconds(1_200))
-        #expect(SessionLineage(sessions).loginSubstitute(for: session) == "tokenctl login root")
+        #expect(SessionLineage(sessions).loginSubstitute(for: session) == .run("tokenctl login root"))
     }
 
     @Test func `everything else can be said`() throws {
@@ -64,7 +64,7 @@ struct RoleSettingsTests {
 
     @Test(
         arguments: [
-            ("", "session.deploy.region: is missing"), ("region = \"eu west\"", "is not an AWS region"),
+            ("", "session.deploy.region: required"), ("region = \"eu west\"", "is not an AWS region"),
             ("region = \"r\"\nduration = \"10m\"", "must be 15m to 12h"),
             ("region = \"r\"\nduration = \"13h\"", "must be 15m to 12h"),
             ("region = \"r\"\nsubject_token_type = \"jwt\"", "is not one of id_token, access_token"),
@@ -73,7 +73,7 @@ struct RoleSettingsTests {
             ("region = \"r\"\nclient_secret = \"c\"", "session.deploy.client_secret: unknown key"),
             ("region = \"r\"\nactor_from = \"root\"", "session.deploy.actor_from: unknown key"),
             ("region = \"r\"\nflow = \"browser\"", "session.deploy.flow: unknown key"),
-            ("region = \"r\"\nreauth = [\"prompt\"]", "the session has no login of its own"),
+            ("region = \"r\"\nreauth = [\"prompt\"]", "the session has no login"),
             ("sts_endpoint = \"http://sts.example/\"", "session.deploy.sts_endpoint"),
         ] as [(String, String)]
     )
@@ -85,16 +85,16 @@ struct RoleSettingsTests {
     @Test func `a role without a source, or of a source without a token, is a mistake`() {
         let region = "region = \"r\""
         let alone = complaints(Self.role(region, from: ""))
-        #expect(alone.count == 1 && alone[0].contains("session.deploy.from: is missing"), "\(alone)")
+        #expect(alone.count == 1 && alone[0].contains("session.deploy.from: required"), "\(alone)")
         let unknown = complaints(Self.role(region))
-        #expect(unknown.count == 1 && unknown[0].contains("there is no session \"root\""), "\(unknown)")
+        #expect(unknown.count == 1 && unknown[0].contains("no session named \"root\""), "\(unknown)")
         let second = Self.role(region, from: "from = \"deploy\"").replacing(
             "[session.deploy]",
             with: "[session.x]"
         )
         let chained = complaints(Self.root + Self.role(region) + second)
         #expect(
-            chained.count == 1 && chained[0].contains("which has the credentials of a role"),
+            chained.count == 1 && chained[0].contains("has role credentials and no token"),
             "\(chained)"
         )
     }

@@ -34,7 +34,7 @@ import TokenCore
     }
 
     @Test func `a session cannot be shared without a fleet`() {
-        let message = "needs the table [fleet], which says where hosts share their sessions"
+        let message = "requires the table [fleet]"
         #expect(complaints(Self.session) == ["config.toml:4: session.work.fleet: \(message)"])
     }
 
@@ -47,49 +47,47 @@ import TokenCore
         (
             "kind = \"oauth2\"\ntoken_endpoint = \"https://id/t\"\nclient_id = \"c\"\nclient_secret_file = \"/s\"\n"
                 + "flow = \"client_credentials\"",
-            "flow client_credentials"
+            "flow \"client_credentials\""
         ),
-        ("kind = \"command\"\ncommand = [\"az\"]", "kind command"),
+        ("kind = \"command\"\ncommand = [\"az\"]", "kind \"command\""),
         (
             "kind = \"github_app\"\napp_id = \"1\"\nkey_file = \"/k\"\ninstallation = 1",
-            "kind github_app"
+            "kind \"github_app\""
         ),
         (
             "kind = \"aws_role\"\nfrom = \"own\"\nrole_arn = \"arn:aws:iam::123456789012:role/r\"\n"
                 + "region = \"eu-west-1\"",
-            "kind aws_role"
+            "kind \"aws_role\""
         ),
         (
             "issuer = \"https://id.example.com\"\nclient_id = \"c\"\nflow = \"token_exchange\"\nfrom = \"own\"",
-            "flow token_exchange"
+            "flow \"token_exchange\""
         ),
         (
             "issuer = \"https://id.example.com\"\nclient_id = \"c\"\nflow = \"jwt_bearer\"\n"
                 + "assertion_file = \"/a\"\ntoken_endpoint = \"https://id.example.com/t\"",
-            "flow jwt_bearer"
+            "flow \"jwt_bearer\""
         ),
     ])
     func `a session without a refresh token cannot be shared`(keys: String, reason: String) {
         let own = "[session.own]\nissuer = \"https://id.example.com\"\nclient_id = \"c\"\n"
         let found = complaints(Self.fleet + own + "[session.s]\n\(keys)\nfleet = true\n")
-        let message =
-            "is only for sessions with a refresh token: with \(reason) each host gets tokens of its own; "
-            + "leave it out"
+        let message = "requires a refresh token: with \(reason), each host gets its own tokens"
         #expect(found.count == 1)
         #expect(found.first?.hasSuffix(": session.s.fleet: \(message)") == true, "\(found)")
     }
 
     @Test(arguments: [
-        ("issuer = \"https://id.example.com\"", "write the client_id of a client that is registered"),
-        ("resource = \"https://mcp.example.com/mcp\"", "write the client_id of a client that is registered"),
+        ("issuer = \"https://id.example.com\"", "requires client_id"),
+        ("resource = \"https://mcp.example.com/mcp\"", "requires client_id"),
         (
             "kind = \"aws_sso\"\nstart_url = \"https://a.example.com/start\"\nregion = \"eu-west-1\"",
-            "leave it out"
+            "does not support kind \"aws_sso\""
         ),
     ])
-    func `a session whose client each host registers cannot be shared`(keys: String, remedy: String) {
+    func `a session whose client each host registers cannot be shared`(keys: String, requirement: String) {
         let found = complaints(Self.fleet + "[session.s]\n\(keys)\nfleet = true\n")
-        let message = "needs a client that all hosts have, and here each registers one of its own: \(remedy)"
+        let message = "\(requirement): each host would register its own client"
         #expect(found.count == 1)
         #expect(found.first?.hasSuffix(": session.s.fleet: \(message)") == true, "\(found)")
     }
@@ -97,9 +95,7 @@ import TokenCore
     @Test func `a reader has no session whose tokens are bound to a key`() throws {
         let session = Self.session + "dpop = true\n"
         #expect(try read(Self.fleet + session).sessions.map(\.isShared) == [true])
-        let message =
-            "cannot be true on a reader, which gets no key to prove with: make this host a keeper, or leave out the "
-            + "session"
+        let message = "cannot be combined with role = \"reader\": readers have no key for DPoP proofs"
         #expect(
             complaints(Self.fleet + "role = \"reader\"\n" + session)
                 == ["config.toml:10: session.work.dpop: \(message)"]
@@ -107,7 +103,7 @@ import TokenCore
     }
 
     @Test func `a session of the fleet has no lead of its own`() {
-        let message = "is never used: sessions of a fleet are refreshed with a third of their life left"
+        let message = "has no effect: fleet sessions are refreshed when a third of the lifetime remains"
         #expect(
             complaints(Self.fleet + Self.session + "refresh_before = \"1m\"\n")
                 == ["config.toml:9: session.work.refresh_before: \(message)"]

@@ -37,22 +37,28 @@ struct UnregisteredClientTests {
     }
 
     @Test(arguments: [
-        ("client_secret = \"s\"", "client_id: is missing: client_secret is of a registered client"),
-        ("client_key_file = \"/k\"", "client_id: is missing: client_key_file is of a registered client"),
-        ("client_assertion_file = \"/a\"", "client_id: is missing: client_assertion_file is of"),
-        ("flow = \"import\"", "client_id: is missing: a refresh token is of the client"),
+        (
+            "client_secret = \"s\"",
+            "client_id: required: client_secret authenticates the client with this ID"
+        ),
+        (
+            "client_key_file = \"/k\"",
+            "client_id: required: client_key_file authenticates the client with this ID"
+        ),
+        ("client_assertion_file = \"/a\"", "client_id: required: client_assertion_file authenticates"),
+        ("flow = \"import\"", "client_id: required: a refresh token works only with the client"),
         (
             "flow = \"token_exchange\"\nsubject_token_file = \"/t\"",
-            "client_id: is missing: an exchange is made by a registered client"
+            "client_id: required: a token exchange works only with a registered client"
         ),
-        ("flow = \"client_credentials\"", "flow: client_credentials needs a client secret"),
+        ("flow = \"client_credentials\"", "flow: client_credentials requires a client secret"),
         (
             "flow = \"client_credentials\"\nclient_secret = \"s\"",
-            "client_id: is missing: client_secret is of a registered client"
+            "client_id: required: client_secret authenticates the client with this ID"
         ),
         (
             "client_id = \"cli\"\nclient_metadata_url = \"https://me.example/c\"",
-            "client_metadata_url: must not stand beside client_id"
+            "client_metadata_url: cannot be combined with client_id"
         ),
         ("client_metadata_url = \"http://me.example/c\"", "client_metadata_url: must begin with https://"),
     ])

@@ -6,7 +6,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What `tokenctl add` is told beside server and client.
+    /// Options of `tokenctl add` other than those for the server and the client.
     @Suite(.full) struct AddOptionTests {
         private static let rows: [(arguments: [String], lines: [String])] = [
             (
@@ -73,31 +73,31 @@ extension EndToEnd {
             try await scene.agent.start()
             let add = ["add", "z", "--issuer", scene.issuer.issuer, "--client-id", "demo-public"]
             let result = try await scene.agent.tokenctl(add + ["--flow", "import"])
-            let line = "Log in with: tokenctl login z --refresh-token-stdin"
+            let line = "  Run: tokenctl login z --refresh-token-stdin"
             #expect((result.standardOutput + result.standardError).contains(line), "\(result)")
         }
 
         @Test(arguments: [
             (
                 ["--assertion-file", "/etc/hosts", "--from", "work"],
-                "--from and --assertion-file exclude each other"
+                "--from cannot be combined with --assertion-file"
             ),
-            (["--assertion-claim", "a=b"], "go with --assertion-key-file"),
-            (["--flow", "jwt_bearer"], "--flow jwt_bearer needs --from, --assertion-file"),
+            (["--assertion-claim", "a=b"], "require --assertion-key-file"),
+            (["--flow", "jwt_bearer"], "--flow jwt_bearer requires --from, --assertion-file"),
             (
                 ["--assertion-file", "/etc/hosts", "--flow", "browser"],
-                "an assertion goes with --flow jwt_bearer"
+                "an assertion requires --flow jwt_bearer"
             ),
-            (["--app-id", "1"], "--app-id, --installation and --key-file go together"),
-            (["--kind", "github_app"], "--app-id and --kind github_app go together"),
+            (["--app-id", "1"], "--app-id, --installation and --key-file require each other"),
+            (["--kind", "github_app"], "--app-id and --kind github_app require each other"),
             (["--authorization-parameter", "hd"], "hd"), (["--client-authentication", "magic"], "magic"),
             (
                 ["--url", "https://a.example/", "--resource", "https://b.example/"],
-                "--resource goes without --url"
+                "--resource cannot be combined with --url"
             ),
             (
                 ["--kind", "cognito", "--revocation-endpoint", "https://a.example/"],
-                "--revocation-endpoint goes with"
+                "--revocation-endpoint requires"
             ),
         ])
         func `what does not fit together is wrong usage`(arguments: [String], word: String) async throws {
@@ -124,7 +124,7 @@ extension EndToEnd {
                 "--permission", "contents=read",
             ])
             #expect(
-                result.status == 0 && result.standardOutput.hasSuffix("Use it with: tokenctl get app\n"),
+                result.status == 0 && result.standardOutput.hasSuffix("  Run: tokenctl get app\n"),
                 "\(result)"
             )
             let token = try await scene.agent.tokenctl("get", "app")
@@ -148,7 +148,7 @@ extension EndToEnd {
                 ] + ending
             )
             #expect(result.status == 0, "\(result)")
-            let note = "Note: a logout revokes nothing at the server without revocation_endpoint.\n"
+            let note = "Note: without revocation_endpoint, a logout does not revoke tokens at the server\n"
             #expect(result.standardOutput.contains(note) != isSaid, "\(result)")
             try await scene.logIn("z")
             #expect(try await scene.agent.tokenctl("logout", "z").status == 0)
@@ -169,13 +169,16 @@ extension EndToEnd {
             try await terminal.type("z", after: "Name of the new session: ")
             try await terminal.type(
                 "\(scene.issuer.issuer)/revoke",
-                after: "Revocation endpoint (empty: it has none): "
+                after: "Revocation endpoint [none]: "
             )
             try await terminal.type("n", after: "Log in now? [Y/n] ")
-            #expect(try await terminal.shows("Log in with: tokenctl login z"), "\(terminal.screen)")
+            #expect(try await terminal.shows("  Run: tokenctl login z"), "\(terminal.screen)")
             #expect(File.text(scene.sessionFile("z"))?.contains("revocation_endpoint") == true)
             let nobody = try await scene.agent.tokenctl("add")
-            #expect(nobody.status == 2 && nobody.standardError.contains("use tokenctl add NAME"), "\(nobody)")
+            #expect(
+                nobody.status == 2 && nobody.standardError.contains("  Run: tokenctl add NAME"),
+                "\(nobody)"
+            )
         }
 
         @Test func `the certificates of an authority are copied to where a running agent reads`() async throws
@@ -191,7 +194,7 @@ extension EndToEnd {
             #expect(!File.exists(copy))
             let added = try await scene.add("z", "--ca-file", trusted)
             #expect(added.status == 0 && !added.standardOutput.contains("restart"), "\(added)")
-            // The original is needed no more.
+            // The original is no longer needed.
             File.removeTree(trusted)
             try await scene.logIn("z")
             #expect(try await scene.agent.tokenctl("config", "check").status == 0)
@@ -201,7 +204,7 @@ extension EndToEnd {
             #expect(scene.sessionFiles.isEmpty)
         }
 
-        /// The certificate does not help: nothing stays behind.
+        /// The certificate is that of another authority, so `add` fails.
         @Test func `of an add that fails no copy is left`() async throws {
             let scene = try await Scene(options: { $0.tls = try CertificateAuthority().issue() })
             try await scene.agent.start()
@@ -216,10 +219,10 @@ extension EndToEnd {
             try await scene.agent.start()
             let result = try await scene.add("z", "--scope", "api")
             #expect(result.status == 0, "\(result)")
-            #expect(result.standardOutput.contains("add it with --scope offline_access"), "\(result)")
+            #expect(result.standardOutput.contains("(set: --scope offline_access)"), "\(result)")
             let other = try await scene.add("y", "--scope", "nonsense", "--scope", "offline_access")
             #expect(
-                other.standardOutput.contains("Note: the issuer lists these scopes alone: api "),
+                other.standardOutput.contains("Note: the issuer lists only these scopes: api "),
                 "\(other)"
             )
         }

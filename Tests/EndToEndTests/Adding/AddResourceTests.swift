@@ -49,12 +49,12 @@ private struct ResourceScene {
 
     var registrations: Int { scene.issuer.requests(to: "/register").count }
     var words: String {
-        "The resource \(address) takes tokens of \(issuer); a login asks for the scopes api offline_access\n"
+        "The resource \(address) accepts tokens from \(issuer) (scopes requested at login: api offline_access)\n"
     }
 }
 
 extension EndToEnd {
-    /// Sessions of which nothing is known but the address of a protected resource.
+    /// Sessions of which only the address of a protected resource is known.
     @Suite(.full) struct AddResourceTests {
         @Test func `an address is enough for a session, and its client is registered at the login`()
             async throws
@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(added.standardOutput.hasPrefix(place.words), "\(added)")
             #expect(
                 added.standardOutput.contains(
-                    "\nChosen: flow browser; a client that the server registers at the first login\n"
+                    "\nChosen: flow browser; client registered at the first login\n"
                 )
             )
             let text = try #require(File.text(place.scene.sessionFile("z")))
@@ -75,7 +75,7 @@ extension EndToEnd {
                 ),
                 "\(text)"
             )
-            // Neither looking nor writing registers anything.
+            // Neither probing the server nor writing the file registers a client.
             #expect(place.registrations == 0)
             let login = try await place.tokenctl("login", "z")
             #expect(login.status == 0, "\(login) \(place.scene.agent.log)")
@@ -83,11 +83,14 @@ extension EndToEnd {
             let token = try await place.tokenctl("get", "z")
             #expect(token.status == 0 && !token.line.isEmpty)
             #expect(place.scene.issuer.requests(to: "/token").last?.form["resource"] == place.address)
-            // Its table names no issuer: one on the command line is for this login.
+            // Its table names no issuer. One on the command line applies only to this login.
             let named = try await place.tokenctl("login", place.address, "--issuer", place.issuer)
             #expect(named.status == 0, "\(named)")
             let other = try await place.tokenctl("login", place.address, "--issuer", "https://id.example")
-            #expect(other.status == 2 && other.standardError.contains("takes no tokens of"), "\(other)")
+            #expect(
+                other.status == 2 && other.standardError.contains("does not accept tokens from"),
+                "\(other)"
+            )
         }
 
         @Test func `a login at an address asks first, and finds its session from then on`() async throws {
@@ -96,11 +99,11 @@ extension EndToEnd {
                 [BuiltPrograms.client, "login", place.address],
                 environment: place.scene.agent.environment
             )
-            try await terminal.type("y", after: "Make a session and log in there? [y/N] ")
-            #expect(terminal.screen.contains("takes tokens of \(place.issuer)"), "\(terminal.screen)")
-            #expect(try await terminal.shows("Logged in to 127.0.0.1."), "\(terminal.screen)")
+            try await terminal.type("y", after: "Create a session and log in to this issuer? [y/N] ")
+            #expect(terminal.screen.contains("accepts tokens from \(place.issuer)"), "\(terminal.screen)")
+            #expect(try await terminal.shows("Logged in to \"127.0.0.1\""), "\(terminal.screen)")
             #expect(place.scene.sessionFiles == ["127.0.0.1.toml"])
-            // The login has kept what the person agreed to; a later login may lead elsewhere, as the resource does.
+            // The login keeps the issuer that the user agreed to. A later login may use the resource's new issuer.
             let text = try #require(File.text(place.scene.sessionFile("127.0.0.1")))
             #expect(!text.contains("\nissuer"), "\(text)")
             let below = try await place.tokenctl("login", "\(place.address)/tools?x=1")
@@ -117,8 +120,8 @@ extension EndToEnd {
                 [BuiltPrograms.client, "login", place.address],
                 environment: place.scene.agent.environment
             )
-            try await terminal.type(answer, after: "Make a session and log in there? [y/N] ")
-            #expect(try await terminal.shows("no session was made"), "\(terminal.screen)")
+            try await terminal.type(answer, after: "Create a session and log in to this issuer? [y/N] ")
+            #expect(try await terminal.shows("no session created"), "\(terminal.screen)")
             #expect(place.scene.sessionFiles.isEmpty)
             #expect(place.registrations == 0)
         }
@@ -141,7 +144,10 @@ extension EndToEnd {
             #expect(unasked.standardError.contains(" --issuer '\(place.issuer)'"), "\(unasked)")
             let other = try await place.tokenctl("login", place.address, "--issuer", "https://id.example")
             #expect(other.status == 2 && other.complainsInOneLine, "\(other)")
-            #expect(other.standardError.contains("takes no tokens of https://id.example"), "\(other)")
+            #expect(
+                other.standardError.contains("does not accept tokens from https://id.example"),
+                "\(other)"
+            )
             #expect(place.scene.sessionFiles.isEmpty && place.registrations == 0)
             let named = try await place.tokenctl("login", place.address, "--issuer", place.issuer)
             #expect(named.status == 0, "\(named) \(place.scene.agent.log)")
@@ -166,12 +172,12 @@ extension EndToEnd {
             #expect(ContinuousClock.now - start < .seconds(20))
         }
 
-        /// What the resource says instead, and what a person reads.
+        /// Members of a lying resource's metadata, with their values and a part of the error message.
         static let lies: [(String, JSONValue, String)] = [
-            ("resource", "https://other.example/mcp", "is of https://other.example/mcp"),
+            ("resource", "https://other.example/mcp", "is for https://other.example/mcp"),
             ("authorization_servers", [], "not a list of issuers"),
-            ("authorization_servers", ["https://evil.example/\u{1B}[2J\n"], "the resource names"),
-            ("scopes_supported", ["$(id)\u{1B}", "a b"], "scopes that make no sense"),
+            ("authorization_servers", ["https://evil.example/\u{1B}[2J\n"], "the resource's issuer"),
+            ("scopes_supported", ["$(id)\u{1B}", "a b"], "invalid scopes"),
         ]
 
         @Test(arguments: lies)
@@ -183,7 +189,7 @@ extension EndToEnd {
                 #expect([2, 5].contains(result.status) && result.complainsInOneLine, "\(result)")
                 #expect(result.standardError.contains(word), "\(result)")
                 #expect(!result.standardError.contains("--kind oauth2"), "it is about a resource: \(result)")
-                #expect(result.status == 5 || result.standardError.contains("; correct the address, or use "))
+                #expect(result.status == 5 || result.standardError.contains("  Run: tokenctl add "))
                 let all = result.standardOutput + result.standardError
                 #expect(all.utf8.allSatisfy { $0 == 0x0A || (0x20..<0x7F).contains($0) })
             }

@@ -31,12 +31,12 @@ extension EndToEnd {
             let path = scene.sessionFile("z")
             #expect(
                 result.standardOutput == """
-                    The issuer offers: flows browser, device, password, client_credentials; client authentication none, \
-                    basic, post; scopes openid, offline_access, email, profile; further pkce, pushed_requests, revocation, \
-                    token_exchange
+                    Found \(scene.issuer.issuer) (flows browser, device, password, client_credentials; client authentication none, \
+                    basic, post; scopes openid, offline_access, email, profile; features pkce, pushed_requests, revocation, \
+                    token_exchange)
                     Chosen: flow browser; scopes openid offline_access
-                    Written: \(path)
-                    Log in with: tokenctl login z
+                    Created session "z" in \(path)
+                      Run: tokenctl login z
 
                     """
             )
@@ -96,7 +96,7 @@ extension EndToEnd {
             let agent = try AgentUnderTest()
             let result = try await agent.tokenctl("add", "hub", "--preset", "github", "--client-id", "Iv1.x")
             #expect(result.status == 0, "\(result)")
-            #expect(result.standardOutput.hasSuffix("\nLog in with: tokenctl login hub\n"), "\(result)")
+            #expect(result.standardOutput.hasSuffix("\n  Run: tokenctl login hub\n"), "\(result)")
             let pool = try await agent.tokenctl([
                 "add", "pool", "--preset", "cognito", "--client-id", "x", "--issuer",
                 "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Abc",
@@ -156,7 +156,7 @@ extension EndToEnd {
             let result = try await scene.add("z")
             #expect(result.status == 0, "\(result)")
             #expect(
-                result.standardOutput.hasSuffix("\nLog in with: tokenctl unlock && tokenctl login z\n"),
+                result.standardOutput.hasSuffix("\n  Run: tokenctl unlock && tokenctl login z\n"),
                 "\(result)"
             )
             try #require(try await scene.agent.tokenctl("unlock").status == 0)
@@ -179,10 +179,10 @@ extension EndToEnd {
             ])
             #expect(result.status == 0, "\(result)")
             if result.standardOutput.contains("Note: ") {
-                #expect(result.standardOutput.contains("\(secret) is outside what the agent may read"))
+                #expect(result.standardOutput.contains("\(secret) is outside the running agent's sandbox"))
                 #expect(
                     result.standardOutput.hasSuffix(
-                        "Log in with: tokenctl shutdown && tokenctl login z\n"
+                        "  Run: tokenctl shutdown && tokenctl login z\n"
                     ),
                     "\(result)"
                 )

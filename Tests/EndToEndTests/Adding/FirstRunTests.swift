@@ -34,7 +34,7 @@ extension EndToEnd {
             let unknown = try await agent.tokenctl(["get", "work"], extraEnvironment: Self.on)
             #expect(unknown.status == 7)
             #expect(
-                unknown.standardError == "tokenctl: no session named \"work\"; run: tokenctl add work\n"
+                unknown.standardError == "tokenctl: no session named \"work\"\n  Run: tokenctl add work\n"
             )
             let added = try await agent.tokenctl(
                 [
@@ -50,7 +50,7 @@ extension EndToEnd {
             let mistyped = try await agent.tokenctl(["get", "wrok"], extraEnvironment: Self.on)
             #expect(
                 mistyped.standardError
-                    == "tokenctl: no session named \"wrok\" (configured: work); run: tokenctl add wrok\n"
+                    == "tokenctl: no session named \"wrok\" (configured: work)\n  Run: tokenctl add wrok\n"
             )
         }
 
@@ -64,7 +64,7 @@ extension EndToEnd {
             )
             let doctor = try await agent.tokenctl("doctor", extraEnvironment: Self.on)
             #expect(
-                doctor.standardOutput.contains("warning  sessions: none configured; run: tokenctl add NAME")
+                doctor.standardOutput.contains("warning  sessions: none configured (run: tokenctl add NAME)")
             )
             #expect(doctor.standardOutput.contains("no configuration file at"), "\(doctor)")
         }
@@ -77,7 +77,10 @@ extension EndToEnd {
                 let result = try await agent.tokenctl(command, extraEnvironment: environment)
                 #expect(result.status == 2, "\(result)")
                 #expect(result.standardError.contains(missing), "\(result)")
-                #expect(result.standardError.contains("correct or unset TOKENAGENT_CONFIG"), "\(result)")
+                #expect(
+                    result.standardError.contains("Set: TOKENAGENT_CONFIG to an existing file"),
+                    "\(result)"
+                )
             }
             let doctor = try await agent.tokenctl("doctor", extraEnvironment: environment)
             #expect(doctor.status == 1 && doctor.standardOutput.contains(missing), "\(doctor)")

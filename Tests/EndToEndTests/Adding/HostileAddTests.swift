@@ -6,12 +6,12 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What an issuer says about itself is taken for nothing but a choice among our own words.
+    /// Issuers with hostile metadata, which may only select among values that `tokenctl add` knows.
     @Suite(.full) struct HostileAddTests {
         struct Hostile: CustomTestStringConvertible {
             let testDescription: String
             let metadata: JSONObject
-            /// Nil: the session is made all the same.
+            /// The exit status, or `nil` if the session is created anyway.
             let status: Int32?
         }
 
@@ -104,7 +104,8 @@ extension EndToEnd {
             let result = try await scene.add("z")
             #expect(result.status == status, "\(result)")
             #expect(result.complainsInOneLine, "\(result.standardError)")
-            #expect(result.standardError.contains("; correct the issuer"), "\(result)")
+            let remedy = status == 5 ? "  Retry: after checking the URL of the issuer" : "  Set: --issuer to "
+            #expect(result.standardError.contains(remedy), "\(result)")
             #expect(result.standardOutput.isEmpty)
             #expect(scene.sessionFiles.isEmpty)
         }

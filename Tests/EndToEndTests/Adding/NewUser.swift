@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// Somebody who has never configured anything: no directory, no agent, a browser.
+/// A new user with a browser, but without a configuration and an agent.
 struct NewUser {
     let agent: AgentUnderTest
     private let environment: [String: String]
@@ -54,7 +54,7 @@ struct NewUser {
     /// Answers the question whether to log in, and waits until that is done.
     func logIn(at terminal: ProgramAtTerminal) async throws {
         try await terminal.type("", after: "Log in now? [Y/n] ")
-        let isLoggedIn = try await terminal.shows("Logged in to home.")
+        let isLoggedIn = try await terminal.shows("Logged in to \"home\"")
         try #require(isLoggedIn, "\(terminal.screen) \(browserLog)")
     }
 
@@ -73,7 +73,7 @@ struct NewUser {
 
     private var browserLog: Substring { (File.text(agent.home.path("browser.log")) ?? "").suffix(2000) }
 
-    /// Whether the session gives tokens, before and after a refresh.
+    /// Returns `true` if the session has a token, and a different one after a refresh.
     func hasTokens() async throws -> Bool {
         let first = try await tokenctl("get", "home")
         let refreshed = try await tokenctl("refresh", "home")

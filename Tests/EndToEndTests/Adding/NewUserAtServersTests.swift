@@ -25,14 +25,18 @@ extension EndToEnd {
                 browser: server.statePath
             )
             // This server does not name clients without a secret, and has them.
-            try await terminal.type("", after: "File with the client's secret (empty: it has none): ")
+            try await terminal.type("", after: "Client secret file [none]: ")
             try await user.logIn(at: terminal)
             return (user, terminal)
         }
 
         @Test func `an address and a public client are enough`() async throws {
             let (user, terminal) = try await Self.loggedIn(at: "rotate")
-            #expect(terminal.screen.contains("Note: the issuer names no clients without a secret."))
+            #expect(
+                terminal.screen.contains(
+                    "Note: the issuer does not announce support for clients without a secret"
+                )
+            )
             #expect(try await user.hasTokens())
             let removed = try await user.tokenctl("remove", "home")
             #expect(removed.status == 0 && removed.standardError.isEmpty, "\(removed)")
@@ -60,7 +64,7 @@ extension EndToEnd {
             )
             #expect(added.status == 0, "\(added)")
             // The agent that looked at the issuer was confined before there was a word of that file.
-            let isLate = added.standardOutput.contains("Use it with: tokenctl shutdown && tokenctl get home")
+            let isLate = added.standardOutput.contains("  Run: tokenctl shutdown && tokenctl get home")
             if isLate { #expect(try await user.tokenctl("shutdown").status == 0) }
             #expect(try await user.tokenctl("login", "home").status == 0)
             #expect(try await user.hasTokens())
@@ -84,7 +88,7 @@ extension EndToEnd {
                 input: server.secret + "\n"
             )
             #expect(added.status == 0 && added.standardError.isEmpty, "\(added)")
-            #expect(added.standardOutput.hasSuffix("\nUse it with: tokenctl get home\n"), "\(added)")
+            #expect(added.standardOutput.hasSuffix("\n  Run: tokenctl get home\n"), "\(added)")
             #expect(try await user.hasTokens())
             let found = try await user.agent.shell("grep -rlF -e '\(server.secret)' \"$HOME\"")
             #expect(found.standardOutput.isEmpty, "\(found)")
@@ -106,7 +110,7 @@ extension EndToEnd {
                     "\(sts.endpoint)/"
                 )
                 #expect(added.status == 0 && added.standardError.isEmpty, "\(added)")
-                #expect(added.standardOutput.hasSuffix("\nUse it with: tokenctl aws deploy\n"), "\(added)")
+                #expect(added.standardOutput.hasSuffix("\n  Run: tokenctl aws deploy\n"), "\(added)")
                 let credentials = try await user.tokenctl("aws", "deploy")
                 #expect(credentials.status == 0, "\(credentials)")
                 #expect(credentials.standardOutput.contains("\"SecretAccessKey\""))
@@ -159,7 +163,7 @@ extension EndToEnd {
             let user = try NewUser()
             try ProviderScript.writeBrowser(of: user.agent, for: server.statePath)
             let terminal = try user.atTerminal("add", "home", "--url", server.resource)
-            try await terminal.type("", after: "Client ID (empty: the server registers one): ")
+            try await terminal.type("", after: "Client ID [register automatically]: ")
             try await user.logIn(at: terminal)
             #expect(try await user.hasTokens())
             #expect(try server.requests(to: "register").count == 1)

@@ -11,12 +11,12 @@ extension EndToEnd {
             let issuer = try await DemoIssuer.start()
             let user = try NewUser()
             let terminal = try user.atTerminal("add", "home")
-            try await terminal.type(issuer.issuer, after: "or the address of an issuer: ")
+            try await terminal.type(issuer.issuer, after: "Provider, or issuer URL: ")
             // It looks before it asks.
-            try await terminal.type("demo-public", after: "Client ID (")
-            #expect(terminal.screen.contains("The issuer offers: flows browser, "), "\(terminal.screen)")
+            try await terminal.type("demo-public", after: "Client ID: ")
+            #expect(terminal.screen.contains("Found \(issuer.issuer) (flows browser, "), "\(terminal.screen)")
             try await terminal.type("", after: "Log in now? [Y/n] ")
-            #expect(try await terminal.shows("Logged in to home."), "\(terminal.screen)")
+            #expect(try await terminal.shows("Logged in to \"home\""), "\(terminal.screen)")
             #expect(terminal.screen.contains("Chosen: flow browser; scopes openid offline_access"))
             let token = try await user.tokenctl("get", "home")
             #expect(token.status == 0 && token.standardError.isEmpty, "\(token)")
@@ -42,21 +42,37 @@ extension EndToEnd {
                 "demo-public"
             )
             try await terminal.type("n", after: "Log in now? [Y/n] ")
-            #expect(try await terminal.shows("Log in with: tokenctl login home"), "\(terminal.screen)")
+            #expect(try await terminal.shows("  Run: tokenctl login home"), "\(terminal.screen)")
             #expect(try await user.tokenctl("get", "home").status == 4)
             #expect(issuer.requests(to: "/authorize").isEmpty)
+        }
+
+        @Test func `a part of a provider's name finds it`() async throws {
+            let user = try NewUser()
+            let terminal = try user.atTerminal("add", "pool")
+            try await terminal.type("git", after: "Provider, or issuer URL: ")
+            let several = "Providers: github gitlab gitea\r\nProvider, or issuer URL: "
+            try await terminal.type("nothing", after: several)
+            #expect(try await terminal.shows("No provider matches nothing. Providers: google "))
+            try await terminal.type("Cogn", after: "forgejo zitadel\r\nProvider, or issuer URL: ")
+            #expect(try await terminal.shows("Issuer, such as https://cognito-idp."), "\(terminal.screen)")
+            for line in terminal.screen.split(separator: "\r\n") { #expect(line.utf8.count <= 72, "\(line)") }
         }
 
         @Test func `a preset asks for the account's own part and says what to register`() async throws {
             let user = try NewUser()
             let terminal = try user.atTerminal("add", "pool")
-            try await terminal.type("cognito", after: "or the address of an issuer: ")
+            try await terminal.type("cognito", after: "Provider, or issuer URL: ")
             let issuer = "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Abc"
             let form = "Issuer, such as https://cognito-idp.REGION.amazonaws.com/POOL-ID: "
             try await terminal.type(issuer, after: form)
-            try await terminal.type("app", after: "Client ID (an app client of the user pool): ")
+            try await terminal.type("app", after: "Client ID: ")
+            #expect(
+                terminal.screen.contains("Register an app client of the user pool."),
+                "\(terminal.screen)"
+            )
             try await terminal.type("n", after: "Log in now? [Y/n] ")
-            #expect(try await terminal.shows("Log in with: tokenctl login pool"), "\(terminal.screen)")
+            #expect(try await terminal.shows("  Run: tokenctl login pool"), "\(terminal.screen)")
         }
 
         @Test func `a provider whose clients have a secret asks for the file that holds it`() async throws {
@@ -70,8 +86,8 @@ extension EndToEnd {
                 "--kind",
                 "oauth2"
             )
-            try await terminal.type("me", after: "Client ID (of the type ")
-            try await terminal.type("secret", after: "File with the client's secret (empty: it has none): ")
+            try await terminal.type("me", after: "Client ID: ")
+            try await terminal.type("secret", after: "Client secret file [none]: ")
             #expect(try await terminal.shows("secret is not an absolute path"), "\(terminal.screen)")
         }
 
@@ -95,7 +111,7 @@ extension EndToEnd {
                 "api://reports"
             )
             #expect(added.status == 0 && added.standardError.isEmpty, "\(added)")
-            #expect(added.standardOutput.hasSuffix("\nUse it with: tokenctl get made\n"), "\(added)")
+            #expect(added.standardOutput.hasSuffix("\n  Run: tokenctl get made\n"), "\(added)")
             // Until somebody has logged in there is nothing to exchange, and what helps is named.
             let early = try await user.tokenctl("get", "made")
             #expect(early.status == 4 && early.standardError.contains("tokenctl login home"), "\(early)")
@@ -107,15 +123,15 @@ extension EndToEnd {
         }
 
         @Test(arguments: [
-            (["--role-arn", "arn:x"], "--role-arn needs --from"),
-            (["--kind", "aws_role", "--from", "home"], "--role-arn and --kind aws_role go together"),
-            (["--kind", "cognito", "--from", "home"], "--from goes with --kind oidc, oauth2 and aws_role"),
-            (["--from", "home", "--flow", "device"], "--from goes with no --flow"),
+            (["--role-arn", "arn:x"], "--role-arn requires --from"),
+            (["--kind", "aws_role", "--from", "home"], "--role-arn and --kind aws_role require each other"),
+            (["--kind", "cognito", "--from", "home"], "--from requires --kind oidc, oauth2 or aws_role"),
+            (["--from", "home", "--flow", "device"], "--from cannot be combined with a --flow"),
             (
                 ["--issuer", "https://id.example", "--region", "eu-west-1"],
-                "--region goes with --kind aws_role"
+                "--region requires --kind aws_role"
             ),
-            (["--client-secret-file", "/s", "--client-secret-stdin"], "exclude each other"),
+            (["--client-secret-file", "/s", "--client-secret-stdin"], "cannot be combined with"),
         ])
         func `options that do not belong together are named`(options: [String], words: String) async throws {
             let user = try NewUser()
@@ -138,7 +154,7 @@ extension EndToEnd {
                 "demo-public"
             )
             #expect(added.status == 0, "\(added)")
-            #expect(added.standardOutput.hasSuffix("Log in with: tokenctl login home\n"), "\(added)")
+            #expect(added.standardOutput.hasSuffix("  Run: tokenctl login home\n"), "\(added)")
             try await user.logIn(as: "alice", password: "alice-password")
             #expect(try await user.tokenctl("get", "home").status == 0)
         }

@@ -7,7 +7,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What `tokenctl add` refuses, with one line and a remedy, and without a file.
+    /// Requests that `tokenctl add` rejects with a one-line error and a remedy, without writing a file.
     @Suite(.full) struct RefusedAddTests {
         @Test func `a name that is taken is refused, and what is there stays`() async throws {
             let scene = try await Scene()
@@ -16,13 +16,16 @@ extension EndToEnd {
             let before = File.text(scene.sessionFile("z"))
             let there = try await scene.add("z")
             #expect(there.status == 2 && there.complainsInOneLine)
-            #expect(there.standardError.contains("is there already"), "\(there)")
+            #expect(
+                there.standardError.contains("session file already exists: \(scene.sessionFile("z"))"),
+                "\(there)"
+            )
             #expect(File.text(scene.sessionFile("z")) == before)
             #expect(symlink("/nowhere", scene.sessionFile("y")) == 0)
             #expect(try await scene.add("y").status == 2)
             let own = try await scene.add("work")
             #expect(own.status == 2 && own.complainsInOneLine)
-            #expect(own.standardError.contains("is also at \(scene.agent.configurationPath):"), "\(own)")
+            #expect(own.standardError.contains("also defined at \(scene.agent.configurationPath):"), "\(own)")
             #expect(scene.sessionFiles == ["y.toml", "z.toml"])
         }
 
@@ -41,7 +44,7 @@ extension EndToEnd {
 
         struct Bad: CustomTestStringConvertible {
             let arguments: [String]
-            /// In the line on standard error.
+            /// A part of the line on standard error.
             let complaint: String
             var testDescription: String { arguments.joined(separator: " ") }
 
@@ -53,31 +56,35 @@ extension EndToEnd {
 
         /// `ISSUER` stands for the scene's issuer, `HERE` for the agent's home.
         static let requests = [
-            Bad(says: "there is no terminal to ask for the issuer; use --issuer or --preset"),
-            Bad("--preset", "github", says: "there is no terminal to ask for the client id; use --client-id"),
+            Bad(says: "cannot prompt for the issuer: not a terminal\n  Set: --issuer or --preset\n"),
+            Bad(
+                "--preset",
+                "github",
+                says: "cannot prompt for the client ID: not a terminal\n  Set: --client-id\n"
+            ),
             Bad(
                 "--preset",
                 "keycloak",
                 says:
-                    "there is no terminal to ask for the issuer; use --issuer, such as https://HOST/realms/REALM"
+                    "cannot prompt for the issuer: not a terminal\n  Set: --issuer to https://HOST/realms/REALM\n"
             ),
             Bad("--preset", "nonesuch", says: ": google, "),
             Bad(
                 "--kind",
                 "json",
-                says: ": oidc, oauth2, cognito, aws_role, aws_sso, github_app; see tokenctl add --help"
+                says: ": oidc, oauth2, cognito, aws_role, aws_sso, github_app\n  See: tokenctl add --help\n"
             ),
             Bad(
                 "--preset",
                 "aws-sso",
-                says: "there is no terminal to ask for the access portal; use --issuer"
+                says: "cannot prompt for the access portal: not a terminal\n  Set: --issuer to https://"
             ),
             Bad(
                 "--preset",
                 "aws-sso",
                 "--issuer",
                 "https://a.awsapps.com/start",
-                says: "there is no terminal to ask for the region; use --region"
+                says: "cannot prompt for the region: not a terminal\n  Set: --region\n"
             ),
             Bad(
                 "--preset",
@@ -88,7 +95,7 @@ extension EndToEnd {
                 "here/",
                 says: "session.z.region: \"here/\" is not an AWS region"
             ),
-            Bad("--issuer", "ISSUER", says: "there is no terminal to ask for the client id"),
+            Bad("--issuer", "ISSUER", says: "cannot prompt for the client ID: not a terminal"),
             Bad("--issuer", "ISSUER", "--client-id", "x", "--flow", "magic", says: ": browser, device, "),
             Bad(
                 "--issuer",
@@ -117,7 +124,7 @@ extension EndToEnd {
                 "http://localhost/x",
                 "--redirect-port",
                 "1",
-                says: "exclude each other"
+                says: "--redirect-port cannot be combined with --redirect-uri"
             ),
             Bad(
                 "--issuer",
@@ -144,20 +151,26 @@ extension EndToEnd {
                 "x",
                 "--client-key-id",
                 "k",
-                says: "session.z.client_key_id: is never used"
+                says: "session.z.client_key_id: has no effect"
             ),
             Bad("--issuer", "http://example.com", "--client-id", "x", says: "issuer must begin with https"),
             Bad("--issuer", "https://user@example.com", "--client-id", "x", says: "issuer"),
             Bad("--issuer", "file:///etc/passwd", "--client-id", "x", says: "issuer "),
             Bad("--issuer", "id.example.com", "--client-id", "x", says: "issuer "),
-            Bad("--issuer", "ISSUER", "--token-endpoint", "ISSUER/t", says: "goes with --kind oauth2"),
-            Bad("--issuer", "ISSUER", "--endpoint", "ISSUER/t", says: "goes with --kind cognito"),
+            Bad(
+                "--issuer",
+                "ISSUER",
+                "--token-endpoint",
+                "ISSUER/t",
+                says: "--token-endpoint requires --kind oauth2"
+            ),
+            Bad("--issuer", "ISSUER", "--endpoint", "ISSUER/t", says: "--endpoint requires --kind cognito"),
             Bad(
                 "--kind",
                 "oauth2",
                 "--client-id",
                 "x",
-                says: "session.z.token_endpoint: is missing"
+                says: "session.z.token_endpoint: required"
             ),
             Bad(
                 "--kind",
@@ -177,7 +190,7 @@ extension EndToEnd {
                 "x",
                 "--token-endpoint",
                 "https://example.com/token",
-                says: "nobody can log in by browser or device; use --authorization-endpoint URL"
+                says: "require more endpoints than token_endpoint\n  Set: --authorization-endpoint, "
             ),
             Bad(
                 "--preset",
@@ -186,7 +199,7 @@ extension EndToEnd {
                 "https://id.example.com",
                 "--client-id",
                 "x",
-                says: "it looks like https://cognito-idp.REGION.amazonaws.com/POOL-ID"
+                says: "  Set: --issuer to https://cognito-idp.REGION.amazonaws.com/POOL-ID"
             ),
         ]
 
@@ -214,7 +227,7 @@ extension EndToEnd {
             chmod(directory, 0o777)
             let open = try await scene.add("y")
             #expect(open.status == 2 && open.complainsInOneLine)
-            #expect(open.standardError.contains("may be written by others"), "\(open)")
+            #expect(open.standardError.contains("must not be writable by group or others"), "\(open)")
             #expect(!File.exists(scene.sessionFile("y")))
             chmod(directory, 0o700)
             try scene.agent.configure("[agent]\nlead = 1\n")
@@ -222,7 +235,7 @@ extension EndToEnd {
             #expect(whole.status == 2 && whole.complainsInOneLine)
             #expect(
                 whole.standardError.contains("config.toml:2: agent.lead: ")
-                    && whole.standardError.contains("run: tokenctl config check"),
+                    && whole.standardError.contains("  Run: tokenctl config check"),
                 "\(whole)"
             )
             #expect(!File.exists(scene.sessionFile("y")))

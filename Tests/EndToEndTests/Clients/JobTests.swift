@@ -86,7 +86,10 @@ extension EndToEnd {
             let before = scene.double.audiences.count
             let refused = try await scene.agent.tokenctl("refresh", "work")
             #expect(refused.status == 2 && refused.complainsInOneLine, "\(refused)")
-            #expect(refused.standardError.contains("start the agent in a step of a job"), "\(refused)")
+            #expect(
+                refused.standardError.contains("in an agent that a job with the permission"),
+                "\(refused)"
+            )
             #expect(scene.double.audiences.count == before)
         }
     }

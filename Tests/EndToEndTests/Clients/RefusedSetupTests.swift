@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What `tokenctl setup` does not do, and that nothing is changed then.
+    /// Requests that `tokenctl setup` rejects without changing a file.
     @Suite struct RefusedSetupTests {
         /// A home that has a directory for programs.
         private static func scene(_ more: String = "") async throws -> Scene {
@@ -42,7 +42,8 @@ extension EndToEnd {
             """#
 
         @Test(arguments: [
-            ("go1.19.8", "go1.19.8 is too old for this: go reads GOAUTH since go1.24"), ("go1.23", "too old"),
+            ("go1.19.8", "go1.19.8 does not support GOAUTH, which requires go1.24"),
+            ("go1.23", "does not support"),
             ("go1.24", nil), ("go1.30rc1", nil), ("devel go2-abc", nil),
         ])
         func `a go that reads no GOAUTH is named, and nothing is changed`(
@@ -67,7 +68,10 @@ extension EndToEnd {
             try scene.agent.home.write("#!/bin/sh\necho disabled\n", to: ".local/bin/pip", mode: 0o755)
             let before = try await files(scene)
             let result = try await run("tokenctl setup pip", in: scene)
-            #expect(result.status == 1 && result.standardError.contains("pip does not see it"), "\(result)")
+            #expect(
+                result.status == 1 && result.standardError.contains("pip does not see the setting"),
+                "\(result)"
+            )
             #expect(try await files(scene) == before)
         }
 
@@ -75,9 +79,9 @@ extension EndToEnd {
             let scene = try await Self.scene()
             let npm = try await run("tokenctl setup npm", in: scene)
             #expect(npm.status == 2 && npm.complainsInOneLine, "\(npm)")
-            #expect(npm.standardError.contains("there is no setup for npm, only for git, docker, "), "\(npm)")
+            #expect(npm.standardError.contains("no setup for \"npm\", only for git, docker, "), "\(npm)")
             let near = try await run("tokenctl setup kubctl", in: scene)
-            #expect(near.standardError.hasSuffix("; run: tokenctl setup kubectl\n"), "\(near)")
+            #expect(near.standardError.hasSuffix("\n  Run: tokenctl setup kubectl\n"), "\(near)")
         }
 
         /// docker tells its helper the server and nothing else.
@@ -95,15 +99,18 @@ extension EndToEnd {
             for client in ["docker", "bazel"] {
                 let result = try await run("tokenctl setup \(client) --session work", in: scene)
                 #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
-                #expect(result.standardError.contains("are both for registry.example.com"), "\(result)")
-                #expect(result.standardError.hasSuffix("of one of them, then tokenctl reload\n"), "\(result)")
+                #expect(result.standardError.contains("both match registry.example.com"), "\(result)")
+                #expect(
+                    result.standardError.hasSuffix("one session matches, then run tokenctl reload\n"),
+                    "\(result)"
+                )
             }
             #expect(try await files(scene) == before)
             let text = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(text.replacing("hosts = [\"registry.example.com:5000\"]", with: ""))
-            // What the remedy says first is done, and only the rest of it is said.
+            // The first part of the remedy has been done, so only the rest is printed.
             let again = try await run("tokenctl setup docker --session work", in: scene)
-            #expect(again.standardError.hasSuffix("; run: tokenctl reload\n"), "\(again)")
+            #expect(again.standardError.hasSuffix("\n  Run: tokenctl reload\n"), "\(again)")
             #expect(try await run("tokenctl reload", in: scene).status == 0)
             let made = try await run("tokenctl setup docker --session work", in: scene)
             #expect(made.status == 0, "\(made)")

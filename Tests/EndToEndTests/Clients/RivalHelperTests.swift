@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// `tokenctl setup` where a person has written something for the same server already.
+    /// `tokenctl setup` if the user has already configured something for the same server.
     @Suite(.full) struct RivalHelperTests {
         private static let rivals = [
             ("git", ".gitconfig", "[Credential \"https://git.example.com\"]\n\thelper = store\n"),
@@ -90,7 +90,7 @@ extension EndToEnd {
             try scene.agent.home.write(pip, to: "bin/pip", mode: 0o700)
             let result = try await scene.agent.shell("cd; PATH=\"$HOME/bin:$PATH\"; tokenctl setup pip")
             #expect(result.status == 1, "\(result)")
-            #expect(result.standardError.contains("which says: choose from"), "\(result)")
+            #expect(result.standardError.contains("printed: choose from"), "\(result)")
         }
 
         @Test func `a helper that leads to another tokenctl is made anew`() async throws {

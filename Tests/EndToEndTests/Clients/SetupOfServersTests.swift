@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// `tokenctl setup` for servers one after the other, and beside what a person has set up.
+    /// `tokenctl setup` for several servers in turn, and in addition to the user's own configuration.
     @Suite(.full) struct SetupOfServersTests {
         private static let hosts = ["git.example.com", "*.corp.example.com"]
 
@@ -72,10 +72,10 @@ extension EndToEnd {
             #expect(try await run("tokenctl setup \(client)", in: scene).status == 0)
             let both = try #require(File.text(path))
             let again = try await run("tokenctl setup \(client) --host \(one)", in: scene)
-            #expect(again.standardOutput.contains("\(client) was set up already."), "\(again)")
+            #expect(again.standardOutput.contains("\(client) is already set up"), "\(again)")
             #expect(File.text(path) == both)
             let undone = try await run("tokenctl setup \(client) --undo --host \(one)", in: scene)
-            #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+            #expect(undone.status == 0 && undone.standardOutput.contains("Undone: "), "\(undone)")
             let left = try #require(File.text(path))
             #expect(!left.contains(one) && left.contains(other), "\(left)")
             let others = try await run("tokenctl setup \(client) --undo --session nobody", in: scene)
@@ -94,7 +94,7 @@ extension EndToEnd {
             #expect(try await run("git config --global \(key) bob", in: scene).status == 0)
             let written = File.text(path)
             let again = try await run("tokenctl setup git", in: scene)
-            #expect(again.standardOutput.contains("git was set up already."), "\(again)")
+            #expect(again.standardOutput.contains("git is already set up"), "\(again)")
             #expect(File.text(path) == written)
             #expect(try await run("tokenctl setup git --undo", in: scene).status == 0)
             #expect(try await run("git config --global \(key)", in: scene).line == "bob")
@@ -124,7 +124,7 @@ extension EndToEnd {
             let ended = made.replacing("\r\n", with: "\n").replacing("\n", with: "\r\n")
             try scene.agent.home.write(ended, to: ".gitconfig")
             let again = try await run("tokenctl setup git", in: scene)
-            #expect(again.standardOutput.contains("git was set up already."), "\(again)")
+            #expect(again.standardOutput.contains("git is already set up"), "\(again)")
             #expect(try await run("tokenctl setup git --undo", in: scene).status == 0)
             #expect(File.text(path) == "[user]\r\n\tname = Ann\r\n")
         }
@@ -133,12 +133,13 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn(session: "hosts = [\"*.corp.example.com\"]")
             let none = try await scene.agent.tokenctl("setup", "git")
             #expect(
-                none.status == 2 && none.standardError.contains("name each server with --host"),
+                none.status == 2 && none.standardError.contains("--host for each server"),
                 "\(none)"
             )
             let other = try await scene.agent.tokenctl("setup", "git", "--host", "git.example.com")
             #expect(
-                other.status == 2 && other.standardError.contains("add git.example.com to hosts"),
+                other.status == 2
+                    && other.standardError.contains("no session lists git.example.com in hosts"),
                 "\(other)"
             )
             #expect(
@@ -178,15 +179,15 @@ extension EndToEnd {
             }
             let file = try scene.agent.home.write("text", to: "plain")
             let result = try await run("tokenctl setup devcontainer --local \(file)", in: scene)
-            #expect(result.status == 2 && result.standardError.contains("is no socket"), "\(result)")
+            #expect(result.status == 2 && result.standardError.contains("not a socket: "), "\(result)")
             // All of a directory is mounted.
             for name in ["x.sock", "run/x.sock"] { try File.makeSocket(scene.agent.home.path(name)) }
             for path in ["$HOME/x.sock", "$HOME/run/x.sock"] {
                 let wide = try await run("tokenctl setup devcontainer --local \(path)", in: scene)
-                #expect(wide.status == 2 && wide.standardError.contains("would be mounted"), "\(wide)")
+                #expect(wide.status == 2 && wide.standardError.contains("cannot mount "), "\(wide)")
             }
             let missing = try await run("tokenctl setup devcontainer --local /nope/x.sock", in: scene)
-            #expect(missing.standardError.contains("there is no socket /nope/x.sock"), "\(missing)")
+            #expect(missing.standardError.contains("socket not found: /nope/x.sock"), "\(missing)")
             #expect(File.text(scene.agent.home.path(".devcontainer.json")) == "{}")
         }
 

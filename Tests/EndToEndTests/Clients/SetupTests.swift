@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// `tokenctl setup`, with the real programs that are here, in a home of its own.
+    /// `tokenctl setup` with the real programs of this machine, in a temporary home directory.
     @Suite struct SetupTests {
         private static let hosts = "hosts = [\"git.example.com\", \"registry.example.com:5000\"]"
-        /// A session with credentials for which nobody asks.
+        /// The table of a session whose credentials are not requested.
         private static let role = """
             [session.deploy]
             kind = "aws_role"
@@ -90,7 +90,7 @@ extension EndToEnd {
             "kubectl config set-credentials --help | grep -q exec-interactive-mode"
         )
 
-        /// Those that can be tried here.
+        /// The programs that can be tested on this machine.
         private static let present = programs.filter { client, _, _, _ in
             client != "kubectl" || hasKubectl
         }
@@ -118,7 +118,7 @@ extension EndToEnd {
             let made = try await run("tokenctl setup \(client) \(options)", in: scene)
             #expect(made.status == 0 && made.standardError.isEmpty, "\(made)")
             #expect(
-                made.standardOutput.contains("Take it back with: tokenctl setup \(client) --undo"),
+                made.standardOutput.contains("To undo, run: tokenctl setup \(client) --undo"),
                 "\(made)"
             )
             let used = try await run(use, in: scene)
@@ -126,12 +126,12 @@ extension EndToEnd {
             let shown = shows.replacing("TOKEN", with: token).replacing("HOME", with: home.path)
             #expect(used.standardOutput.contains(shown), "\(used)")
             let again = try await run("tokenctl setup \(client) \(options)", in: scene)
-            #expect(again.standardOutput.contains("\(client) was set up already."), "\(again)")
+            #expect(again.standardOutput.contains("\(client) is already set up"), "\(again)")
             try await checkUndo("\(client) \(client == "kubectl" ? "--session work" : "")", in: scene)
             #expect(try await files(scene) == before)
         }
 
-        /// Shows what is to be taken back, takes it back, and looks for more.
+        /// Prints the changes to undo, undoes them, and checks that there are no others.
         private func checkUndo(_ options: String, in scene: Scene) async throws {
             let present = try await files(scene)
             let undo = "tokenctl setup \(options) --undo"
@@ -141,11 +141,11 @@ extension EndToEnd {
             let undone = try await run(undo, in: scene)
             #expect(undone.status == 0, "\(undone)")
             for line in undone.standardOutput.split(separator: "\n") {
-                let place = line.replacing("Taken back: ", with: "")
+                let place = line.replacing("Undone: ", with: "")
                 #expect(line != place && shown.standardOutput.contains(place), "\(undone)\(shown)")
             }
             let again = try await run(undo + " --print", in: scene)
-            #expect(again.standardOutput == "There is nothing to take back.\n", "\(again)")
+            #expect(again.standardOutput == "nothing to undo\n", "\(again)")
         }
 
         @Test func `what a person wrote is in the way, and nothing is changed`() async throws {
@@ -162,12 +162,15 @@ extension EndToEnd {
             try home.write("[profile \"deploy\"]\ncredential_process = mine\n", to: ".aws/config")
             let before = try await files(scene)
             for (client, words) in [
-                ("cargo --session work --name inner", "of its own in place of [registries.inner]"),
-                ("aws --session deploy", "has a line of its own for this: credential_process = mine"),
+                (
+                    "cargo --session work --name inner",
+                    "already has another key, table or string for [registries.inner]"
+                ),
+                ("aws --session deploy", "already has a conflicting line: credential_process = mine"),
                 ("aws --session work", "a session of kind oidc has no role credentials"),
-                ("terraform", "has a line of its own for this: credentials_helper \"mine\" {}"),
-                ("pip", ".local/bin/keyring is there already; remove it first"),
-                ("docker", "has another credHelpers for git.example.com"),
+                ("terraform", "already has a conflicting line: credentials_helper \"mine\" {}"),
+                ("pip", ".local/bin/keyring already exists\n  Retry: after removing it"),
+                ("docker", "already has another entry in credHelpers for git.example.com"),
             ] {
                 let result = try await run("tokenctl setup \(client)", in: scene)
                 #expect(result.status == 2 && result.standardError.contains(words), "\(result)")
@@ -185,7 +188,7 @@ extension EndToEnd {
             let result = try await run("tokenctl setup \(options)", in: scene)
             #expect(result.status == 2 && result.standardError.contains("another setting"), "\(result)")
             let undone = try await run("tokenctl setup \(options) --undo", in: scene)
-            #expect(undone.status == 0 && !undone.standardOutput.contains("Taken back"), "\(undone)")
+            #expect(undone.status == 0 && !undone.standardOutput.contains("Undone"), "\(undone)")
             #expect(try await files(scene) == before)
         }
 
@@ -198,7 +201,7 @@ extension EndToEnd {
             let made = try await run("tokenctl setup docker", in: scene)
             #expect(made.status == 0 && !made.standardOutput.contains("->"), "\(made)")
             let undone = try await run("tokenctl setup docker --undo", in: scene)
-            #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+            #expect(undone.status == 0 && undone.standardOutput.contains("Undone: "), "\(undone)")
             #expect(try await files(scene) == before)
         }
 
@@ -217,7 +220,7 @@ extension EndToEnd {
             let result = try await scene.agent.tokenctl("setup", "git")
             #expect(
                 result.status == 2
-                    && result.standardError.contains("to hosts in [session.NAME], then tokenctl reload"),
+                    && result.standardError.contains("Set: hosts in [session.NAME], then run tokenctl reload"),
                 "\(result)"
             )
             let aws = try await scene.agent.tokenctl("setup", "aws")
@@ -253,7 +256,7 @@ extension EndToEnd {
         @Test(arguments: ["tokenagent.socket", "tokenagent-proxy.service"])
         func `a unit is enabled and started, and stopped again`(unit: String) async throws {
             let scene = try await Scene.loggedIn()
-            // In place of the manager of a person's services, which runs where somebody is logged in.
+            // A substitute for the user's service manager, which runs only while the user is logged in.
             let manager = #"""
                 #!/bin/sh
                 echo "$*" >>"$HOME/asked"
@@ -275,7 +278,7 @@ extension EndToEnd {
             let asked = try #require(File.text(scene.agent.home.path("asked")))
             #expect(asked.contains("--user enable --now \(unit)\n"), "\(asked)")
             let undone = try await run(client + " --undo", in: scene)
-            #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+            #expect(undone.status == 0 && undone.standardOutput.contains("Undone: "), "\(undone)")
             #expect(!File.exists(scene.agent.home.path("enabled.\(unit)")))
             try scene.agent.home.write("", to: "no-bus")
             let failed = try await run(setup, in: scene)

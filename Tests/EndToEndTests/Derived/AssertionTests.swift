@@ -6,19 +6,22 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// Sessions that get their tokens for assertions, at an issuer that looks at signature, audience and times, and takes
-    /// each assertion once.
+    /// Sessions that get tokens with assertions, at an issuer that checks their signature, audience and times.
+    ///
+    /// The issuer accepts each assertion once.
     @Suite struct AssertionTests {
         private static let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-        /// Signs the assertions; the issuer knows its public half.
+        /// The key that signs the assertions.
+        ///
+        /// The issuer knows its public key.
         private let key: SigningKey
 
         init() throws {
             key = try SigningKey(.es256)
         }
 
-        /// A scene whose agent runs, with the session `robot`; `keys` gets the scene.
+        /// Returns a scene with a running agent and the session `robot`, whose keys are those that `keys` returns.
         private func scene(_ keys: (Scene) throws -> String) async throws -> Scene {
             let scene = try await Scene()
             scene.issuer.registry.signers = [TrustedSigner("demo-public", keys: [try key.webKey()])]
@@ -47,7 +50,7 @@ extension EndToEnd {
                 """
         }
 
-        /// An assertion that somebody else has signed.
+        /// An assertion signed by another program.
         private func ready(_ scene: Scene, _ changes: JSONObject = [:]) throws -> String {
             let now = WallClock.seconds
             var claims: JSONObject = [
@@ -141,7 +144,7 @@ extension EndToEnd {
 
         @Test func `an assertion that another program renews is read anew, through a link`() async throws {
             let scene = try await scene { scene in
-                // As Kubernetes lays out a projected token.
+                // The layout of a projected token of Kubernetes.
                 _ = try scene.agent.home.makeDirectory("first")
                 try scene.agent.home.write(try ready(scene) + "\n", to: "first/token", mode: 0o640)
                 let home = scene.agent.home.path("")
@@ -192,18 +195,18 @@ extension EndToEnd {
             #expect(try await scene.agent.reaches("ready", "robot"), "\(scene.agent.log)")
         }
 
-        /// What is wrong with the file, as shell in the home directory, and the words that say so.
+        /// Shell commands that damage the key file in the home directory, with parts of the message and of the remedy.
         @Test(arguments: [
             ("rm key.pem", "No such file or directory", ""),
             ("rm key.pem && mkdir key.pem", "is a directory", ""),
-            ("chmod 644 key.pem", "may be read by others", "chmod 600"),
+            ("chmod 644 key.pem", "is readable by other users", "chmod 600"),
             (
                 "openssl genpkey -algorithm ec -pkeyopt ec_paramgen_curve:P-384 >key.pem", "P-256",
-                "make an RSA"
+                "to an RSA"
             ),
             (
                 "openssl genpkey -algorithm ed25519 -aes128 -pass pass:x >key.pem", "encrypted",
-                "let assertion_key_command print it"
+                "assertion_key_command to a command"
             ),
             ("openssl pkey -in key.pem -pubout >new && cat new >key.pem", "public key", ""),
         ])
@@ -219,7 +222,7 @@ extension EndToEnd {
                 return keys
             }
             let result = try await scene.agent.tokenctl("get", "robot")
-            // What another program may be about to write is tried again by itself.
+            // The agent retries by itself if another program may just be writing the file.
             #expect(result.status == (words == "encrypted" ? 2 : 5), "\(result)")
             #expect(result.complainsInOneLine, "\(result)")
             #expect(result.standardError.contains("assertion_key_file"), "\(result)")

@@ -3,18 +3,18 @@
 import Testing
 import Text
 
-/// Something wrong in the configuration, in a file that it names, or at a server; and what is then said.
+/// An error in the configuration, in a file that it names, or at a server, with the message about it.
 ///
 /// `HERE` stands for the directory of the configuration file, `ISSUER` for the address of an issuer.
 struct BadInput: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// Tables beside that of the session `work`, which is a good one.
+    /// Tables next to that of the session `work`, which is valid.
     var tables: String
     var command: [String]
     var status: Int32
     /// Standard error, line by line.
     var lines: [String]
-    /// What the issuer publishes in place of its own members.
+    /// The members of the issuer's metadata that replace its own.
     var metadata: [String: JSONValue] = [:]
 
     init(
@@ -33,12 +33,12 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         self.lines = lines
     }
 
-    /// An exchange of the session `source`, called `name`.
+    /// Returns the table of a session `name` that exchanges tokens of the session in `source`.
     private static func exchange(_ name: String, of source: String) -> String {
         "[session.\(name)]\nissuer = \"ISSUER\"\nclient_id = \"c\"\nflow = \"token_exchange\"\n\(source)\n"
     }
 
-    /// A client without a person, which proves itself by `keys`.
+    /// Returns the table of a client that logs in without a user and authenticates with `keys`.
     private static func robot(_ keys: String) -> String {
         "[session.robot]\nissuer = \"ISSUER\"\nclient_id = \"c\"\nflow = \"client_credentials\"\n\(keys)\n"
     }
@@ -48,35 +48,32 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "an exchange in a circle",
             exchange("a", of: #"from = "b""#) + exchange("b", of: #"from = "a""#),
             "config check",
-            "tokenctl: HERE/config.toml:10: session.a.from: leads in a circle: b is itself made from a; "
-                + "one of them needs another source",
-            "tokenctl: HERE/config.toml:15: session.b.from: leads in a circle: a is itself made from b; "
-                + "one of them needs another source"
+            "tokenctl: HERE/config.toml:10: session.a.from: circular source: a -> b -> a",
+            "tokenctl: HERE/config.toml:15: session.b.from: circular source: b -> a -> b"
         ),
         BadInput(
             "an exchange of itself",
             exchange("a", of: #"from = "a""#),
             "config check",
-            "tokenctl: HERE/config.toml:10: session.a.from: names the session itself"
+            "tokenctl: HERE/config.toml:10: session.a.from: must not be the session itself"
         ),
         BadInput(
             "a source that does not exist",
             exchange("a", of: #"from = "worc""#),
             "config check",
-            "tokenctl: HERE/config.toml:10: session.a.from: there is no session \"worc\"; did you mean work?"
+            "tokenctl: HERE/config.toml:10: session.a.from: no session named \"worc\"; did you mean work?"
         ),
         BadInput(
             "a source that is nothing like one",
             exchange("a", of: #"from = "somewhere-else""#),
             "config check",
-            "tokenctl: HERE/config.toml:10: session.a.from: there is no session \"somewhere-else\"; "
-                + "name one that is there, or make it"
+            "tokenctl: HERE/config.toml:10: session.a.from: no session named \"somewhere-else\""
         ),
         BadInput(
             "an exchange of nothing",
             exchange("a", of: ""),
             "config check",
-            "tokenctl: HERE/config.toml:6: session.a.from: is missing: the session whose token is exchanged, "
+            "tokenctl: HERE/config.toml:6: session.a.from: required: session whose token is exchanged, "
                 + "or subject_token_file"
         ),
         BadInput(
@@ -84,27 +81,27 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             exchange("a", of: "from = \"work\"\nsubject_token_type = \"refresh_token\""),
             "config check",
             "tokenctl: HERE/config.toml:11: session.a.subject_token_type: must not be a refresh token: "
-                + "none is sent to another server, and none is kept"
+                + "exchanges do not support it"
         ),
         BadInput(
             "a key and an assertion",
             robot("client_key_file = \"HERE/p384.pem\"\nclient_assertion_file = \"HERE/directory\""),
             "config check",
             "tokenctl: HERE/config.toml:11: session.robot.client_assertion_file: "
-                + "only one of client_key_file, client_assertion_file may be given"
+                + "mutually exclusive: client_key_file, client_assertion_file"
         ),
         BadInput(
             "a certificate without a key",
             robot(#"client_certificate_file = "HERE/expired.pem""#),
             "config check",
             "tokenctl: HERE/config.toml:6: session.robot.client_authentication: "
-                + "\"tls\" needs client_key_file or client_key_command"
+                + "\"tls\" requires client_key_file or client_key_command"
         ),
         BadInput(
             "a role of no account",
             "[session.r]\nkind = \"aws_role\"\nfrom = \"work\"\nregion = \"eu-west-1\"\nrole_arn = \"deploy\"\n",
             "config check",
-            "tokenctl: HERE/config.toml:10: session.r.role_arn: \"deploy\" is no role, "
+            "tokenctl: HERE/config.toml:10: session.r.role_arn: \"deploy\" is not a role ARN "
                 + "such as \"arn:aws:iam::123456789012:role/NAME\""
         ),
     ]
@@ -129,7 +126,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             robot(#"client_assertion_file = "HERE/open""#),
             "get robot",
             status: 5,
-            "tokenctl: robot: client_assertion_file HERE/open: may be written by others (chmod go-w HERE/open)"
+            "tokenctl: robot: client_assertion_file HERE/open: is writable by other users (run: chmod go-w HERE/open)"
         ),
         BadInput(
             "a key of a type that nobody takes",
@@ -137,30 +134,31 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "get robot",
             status: 5,
             "tokenctl: robot: client_key_file HERE/p384.pem: the key is damaged or not on the curve P-256 "
-                + "(make an RSA, P-256 or Ed25519 key, as PEM or JWK)"
+                + "(set: client_key_file to an RSA, P-256 or Ed25519 key in PEM or JWK format)"
         ),
         BadInput(
             "a key that the server does not take",
             robot(#"client_key_file = "HERE/p256.pem""#),
             "get robot",
             metadata: ["token_endpoint_auth_signing_alg_values_supported": ["RS256", "PS256"]],
-            "tokenctl: robot: client_key_file HERE/p256.pem: signs with ES256, which the server does not take "
-                + "(it takes RS256, PS256); make an RSA key, as PEM or JWK, then tokenctl refresh robot"
+            "tokenctl: robot: client_key_file HERE/p256.pem: signs with ES256, which is not supported by the server "
+                + "(supported: RS256, PS256)\n"
+                + "  Set: client_key_file to an RSA key in PEM or JWK format, then run tokenctl refresh robot"
         ),
         BadInput(
             "a certificate in place of a key",
             robot(#"client_key_file = "HERE/expired.pem""#),
             "get robot",
             status: 5,
-            "tokenctl: robot: client_key_file HERE/expired.pem: holds a certificate, not a private key"
+            "tokenctl: robot: client_key_file HERE/expired.pem: contains a certificate, not a private key"
         ),
         BadInput(
             "a key with a passphrase",
             robot(#"client_key_file = "HERE/encrypted.pem""#),
             "get robot",
-            "tokenctl: robot: client_key_file HERE/encrypted.pem: the key is encrypted with a passphrase; "
-                + "let client_key_command print it, such as "
-                + #"["openssl", "pkey", "-in", "FILE", "-passin", "file:PASSPHRASE-FILE"], then tokenctl refresh robot"#
+            "tokenctl: robot: client_key_file HERE/encrypted.pem: the key is encrypted with a passphrase\n"
+                + "  Set: client_key_command to a command that decrypts the key, such as openssl pkey, "
+                + "then run tokenctl refresh robot"
         ),
         BadInput(
             "an expired certificate",
@@ -169,7 +167,8 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             ),
             "get robot",
             status: 5,
-            "tokenctl: robot: client_certificate_file HERE/expired.pem: the certificate expired 2 days ago (renew it)"
+            "tokenctl: robot: client_certificate_file HERE/expired.pem: the certificate expired 2 days ago "
+                + "(retry: with a renewed certificate)"
         ),
         BadInput(
             "a certificate of another key",
@@ -177,14 +176,14 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "get robot",
             status: 5,
             "tokenctl: robot: client_certificate_file HERE/good.pem: "
-                + "does not belong to the key in client_key_file HERE/expired-key.pem"
+                + "does not match the key in client_key_file HERE/expired-key.pem"
         ),
         BadInput(
             "a subject token that others may write",
             exchange("a", of: #"subject_token_file = "HERE/open""#),
             "get a",
             status: 5,
-            "tokenctl: a: subject_token_file HERE/open: may be written by others (chmod go-w HERE/open)"
+            "tokenctl: a: subject_token_file HERE/open: is writable by other users (run: chmod go-w HERE/open)"
         ),
     ]
 
@@ -194,25 +193,25 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "",
             "login work",
             metadata: ["issuer": "https://id.example"],
-            "tokenctl: work: ISSUER/.well-known/openid-configuration: the document is of issuer https://id.example, "
-                + "not ISSUER; if this is the right server, write issuer = \"https://id.example\" and "
-                + "metadata_url = \"ISSUER/.well-known/openid-configuration\""
+            "tokenctl: work: ISSUER/.well-known/openid-configuration: the server metadata is for issuer "
+                + "https://id.example, not ISSUER\n  Set: issuer = \"https://id.example\" and "
+                + "metadata_url = \"ISSUER/.well-known/openid-configuration\" if you trust this server"
         ),
         BadInput(
             "an issuer without a token endpoint",
             "",
             "login work",
             metadata: ["token_endpoint": .null],
-            "tokenctl: work: ISSUER/.well-known/openid-configuration: the document has no token_endpoint; "
-                + "fix the configuration, then tokenctl login work"
+            "tokenctl: work: ISSUER/.well-known/openid-configuration: the server metadata has no "
+                + "token_endpoint\n  Set: [session.work] as its server requires, then run tokenctl login work"
         ),
         BadInput(
             "an issuer that gives no codes",
             "",
             "login work",
             metadata: ["response_types_supported": ["token"]],
-            "tokenctl: work: The server does not offer the authorization code flow; "
-                + "log in by another flow, such as --flow device"
+            "tokenctl: work: the server does not support the authorization code flow\n"
+                + "  Set: --flow to another flow, such as device"
         ),
         BadInput(
             "an issuer that wants to be pushed to, nowhere",
@@ -221,17 +220,17 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             metadata: [
                 "require_pushed_authorization_requests": true, "pushed_authorization_request_endpoint": .null,
             ],
-            "tokenctl: work: The server wants pushed authorization requests but does not say where; "
-                + "tell its administrator: pushed_authorization_request_endpoint is missing in its metadata"
+            "tokenctl: work: the server requires pushed requests, but has no "
+                + "pushed_authorization_request_endpoint\n  Retry: after the server's metadata has been corrected"
         ),
         BadInput(
             "a new session at an issuer that calls itself otherwise",
             "",
             "add z --issuer ISSUER --client-id c",
             metadata: ["issuer": "https://id.example"],
-            "tokenctl: ISSUER/.well-known/openid-configuration: the document is of issuer https://id.example, "
-                + "not ISSUER; if this is the right server, use "
-                + "--metadata-url ISSUER/.well-known/openid-configuration"
+            "tokenctl: ISSUER/.well-known/openid-configuration: the server metadata is for issuer "
+                + "https://id.example, not ISSUER\n  Set: "
+                + "--metadata-url ISSUER/.well-known/openid-configuration if you trust this server"
         ),
     ]
 

@@ -6,7 +6,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What is wrong is said in one line for each mistake, with what helps, and no server is asked for a token.
+    /// Configuration errors, which are reported in one line each, with a remedy, before a token is requested.
     @Suite(.full) struct BadInputTests {
         /// Keys that no server here takes.
         private static let keys = [
@@ -65,8 +65,8 @@ extension EndToEnd {
             if bad.command.first != "config" { try await agent.start() }
             let result = try await agent.tokenctl(bad.command.map(filled))
             #expect(result.status == bad.status, "\(result)")
-            // How long until the next try depends on when the last one was.
-            let told = result.standardError.replacing(/; try again in [0-9ms]+/, with: "")
+            // The time until the next try depends on the time of the last one.
+            let told = result.standardError.replacing(/\n  Retry: in [0-9ms]+/, with: "")
             #expect(told == bad.lines.map { filled($0) + "\n" }.joined())
             #expect(result.standardOutput.isEmpty, "\(result)")
             #expect(issuer.requests(to: "/token").isEmpty)

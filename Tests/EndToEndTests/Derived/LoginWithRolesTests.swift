@@ -177,8 +177,8 @@ extension EndToEnd {
                 let (end, start) = (status["refresh_expires_at"]?.integer, status["logged_in_at"]?.integer)
                 #expect(abs((end ?? 0) - (start ?? 0) - 3_600) < 60, "\(status)")
                 // A refresh shows that it does not move the end, once the two are some seconds apart.
-                let pause = ContinuousClock.now + .seconds(5)
-                #expect(try await Polling.until { ContinuousClock.now >= pause })
+                let delay = ContinuousClock.now + .seconds(5)
+                #expect(try await Polling.until { ContinuousClock.now >= delay })
                 #expect(try await scene.agent.tokenctl("refresh", "sso").status == 0)
                 #expect(try await scene.agent.tokenctl("status", "--check", "sso").status == 9)
             }
@@ -200,7 +200,7 @@ extension EndToEnd {
                 ]
                 for result in results {
                     #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
-                    let words = "no role Admin of account 444455556666"
+                    let words = "no role Admin in account 444455556666"
                     #expect(result.standardError.contains(words), "\(result)")
                 }
                 #expect(try await scene.aws("ReadOnly", account: "444455556666").status == 0)

@@ -4,12 +4,12 @@
 extension ExampleTreatment {
     static let clients = web + packages + containers + clouds + storage + mail + code
 
-    /// What `expression` of sed(1) leaves of the example, given to a shell.
+    /// Returns a command that filters the example with `expression` of sed(1) and runs the result in a shell.
     private static func shell(_ expression: String) -> String {
         #"printf '%s\n' "$EXAMPLE" | sed -n '\#(expression)' | sh"#
     }
 
-    /// The words of a list that `expression` of sed(1) leaves of the example, run.
+    /// Returns a command that filters a list with `expression` of sed(1) and runs its words as a command.
     private static func list(_ expression: String) -> String {
         #"printf '%s\n' "$EXAMPLE" | sed -n '\#(expression)' | tr -d '",' | sh"#
     }
@@ -115,7 +115,7 @@ extension ExampleTreatment {
                 #"${EXAMPLE#\$ } -N 2>said && exit 1; test $? = 2; cat said"#,
                 reason: "there is no other host; SSHTests have one"
             ),
-            shows: ["-N leaves no shell or command"]
+            shows: ["does not support -N"]
         ),
         ExampleTreatment(
             "Host far\n",

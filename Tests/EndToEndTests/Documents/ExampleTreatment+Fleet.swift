@@ -3,14 +3,14 @@
 /// The examples of `tokenagent-fleet(7)`; those for three members of etcd are carried out by `FleetPageTests`.
 extension ExampleTreatment {
     private static let threeMembers = "FleetPageTests carry it out with three members of etcd"
-    /// Whether the example is a script.
+    /// A command that checks the syntax of the example as a shell script.
     private static let parsing = #"printf '%s\n' "$EXAMPLE" | sed 's/^\$ //' | sh -n"#
 
     static let fleet = [
         ExampleTreatment(
             "$ umask 077\n$ tokenctl fleet init",
             .runs,
-            shows: ["The keys of the fleet build are made:"]
+            shows: ["Created the keys of the fleet build:"]
         ),
         ExampleTreatment("umask 077\nkey=", .isReadBy(parsing, reason: threeMembers)),
         ExampleTreatment(
@@ -57,7 +57,7 @@ extension ExampleTreatment {
                 """#,
                 reason: "there has to be a fleet with a staged key"
             ),
-            shows: ["The fleet build has key 2 now:", "The other hosts follow by themselves."]
+            shows: ["The fleet build has key 2 now:", "The other hosts follow automatically."]
         ),
         ExampleTreatment("$ tokenctl refresh work", .runs),
     ]

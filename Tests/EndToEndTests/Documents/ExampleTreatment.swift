@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 
-/// What is done with an example so that it keeps working.
+/// The way an example of the documentation is tested.
 struct ExampleTreatment: Sendable {
     enum Kind: Sendable {
-        /// It runs as it stands, with the server's address in place of that of `api.example.com`.
+        /// It runs unchanged, except that the server's address replaces that of `api.example.com`.
         case runs
-        /// It runs, with these programs in place of those that are not there or would reach too far: name and script.
+        /// It runs with substitutes, given by name and script, for programs that are missing or have side effects.
         case runsWith([String: String], reason: String)
-        /// It is a piece of another program's configuration: this line of shell does with `"$EXAMPLE"` what that does.
+        /// It is configuration of another program. The line of shell reads `"$EXAMPLE"` as that program does.
         case isReadBy(String, reason: String)
-        /// It is a piece of our configuration, which the agent checks.
+        /// It is configuration of the agent, which checks it.
         case configuration
     }
 
-    /// How the example begins.
+    /// The beginning of the example's text.
     let start: String
     let kind: Kind
-    /// What stands in the output; `TOKEN` is the session's token.
+    /// Text that the output must contain, with `TOKEN` for the session's token.
     var shows: [String] = []
 
     init(_ start: String, _ kind: Kind, shows: [String] = []) {
@@ -25,7 +25,7 @@ struct ExampleTreatment: Sendable {
         self.shows = shows
     }
 
-    /// Every example has exactly one, and every one has an example.
+    /// All treatments: each belongs to exactly one example, and each example has exactly one.
     static let all =
         tokenctl + tokenagent + configuration + clients + fleet + protocolPage + tutorial + readme + uses
 
@@ -35,7 +35,7 @@ struct ExampleTreatment: Sendable {
         ExampleTreatment(
             "$ tokenctl add home",
             .runs,
-            shows: ["Written: ", "Logged in to home.", "ok       agent: "]
+            shows: ["Created session \"home\" in ", "Logged in to \"home\"", "ok       agent: "]
         ),
         ExampleTreatment(
             "$ tokenctl add hub",
@@ -78,7 +78,7 @@ struct ExampleTreatment: Sendable {
                 """#,
                 reason: "no session here is for that address"
             ),
-            shows: ["no session is for https://mcp.example.com/mcp"]
+            shows: ["no session for https://mcp.example.com/mcp"]
         ),
         ExampleTreatment(
             "$ tokenctl get work --format headers-json",
@@ -191,7 +191,7 @@ struct ExampleTreatment: Sendable {
                 reason:
                     "the account and its directories are others here; ServiceUnitTests start an agent as the unit says"
             ),
-            shows: ["Logged in to work.", "\nBEARER_"]
+            shows: ["Logged in to \"work\"", "\nBEARER_"]
         ),
         ExampleTreatment(
             "$ tokenagent --state-dir",
@@ -210,19 +210,21 @@ struct ExampleTreatment: Sendable {
         ),
     ]
 
-    /// The examples that begin with a session may have any.
+    /// The examples that are configuration, by the table with which they begin.
     private static let configuration =
         ["[agent]", "[fleet]", "[hooks]", "[session.", "[vault]"].map { ExampleTreatment($0, .configuration) }
         + containers
 
-    /// Has the agent check the example as a part of the stage's configuration.
+    /// A command with which the agent checks the example as a part of the stage's configuration.
     private static let beside = #"""
         umask 077
         { cat "$XDG_CONFIG_HOME/tokenagent/config.toml"; printf '\n%s\n' "$EXAMPLE"; } >config.toml
         TOKENAGENT_CONFIG="$PWD/config.toml" tokenctl config check
         """#
 
-    /// What the agent makes of the socket, and what happens in the containers, is the business of ContainerTests.
+    /// The examples for containers.
+    ///
+    /// ContainerTests tests the socket and the containers themselves.
     private static let containers: [ExampleTreatment] = [
         ExampleTreatment(
             "[[socket]]\npath     = \"~/tokens/box/agent.sock\"",

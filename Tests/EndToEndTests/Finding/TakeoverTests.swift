@@ -37,7 +37,10 @@ extension EndToEnd {
             let get = try await scene.agent.tokenctl("get", "work", "--timeout", "30s")
             #expect(get.status == 0 && get.line == token, "\(get) \(new.standardError)")
             #expect(try await old.finish().status == 0)
-            #expect(new.standardError.contains("process \(old.pid) uses the store"), "\(new.standardError)")
+            #expect(
+                new.standardError.contains("stopping process \(old.pid), which uses the store"),
+                "\(new.standardError)"
+            )
             #expect(scene.refreshes == 0)
             new.signal(.terminate)
             #expect(try await new.finish().status == 0)
@@ -50,7 +53,7 @@ extension EndToEnd {
             let waiting = try scene.agent.startTokenctl(["refresh", "work"])
             try #require(try await scene.agent.reaches("refreshing", "work"))
             let new = try start(scene)
-            try #require(try await Polling.until { new.standardError.contains("uses the store") })
+            try #require(try await Polling.until { new.standardError.contains("which uses the store") })
             scene.issuer.release()
             let got = try await waiting.finish()
             #expect(got.status == 0, "\(got) \(scene.agent.log)")
@@ -68,7 +71,7 @@ extension EndToEnd {
             try #require(
                 try await Polling.until { try await scene.agent.tokenctl("get", "work").status == 0 }
             )
-            #expect(!new.standardError.contains("uses the store"), "\(new.standardError)")
+            #expect(!new.standardError.contains("which uses the store"), "\(new.standardError)")
             new.signal(.terminate)
             #expect(try await new.finish().status == 0)
         }

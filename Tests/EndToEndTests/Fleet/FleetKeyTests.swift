@@ -68,18 +68,21 @@ extension EndToEnd {
             let path = try agent.home.write("something", to: name)
             let refused = try await agent.tokenctl("fleet", "init", "--key-file", file)
             #expect(refused.status == 2, "\(refused)")
-            #expect(refused.standardError.contains("\(path) exists: "), "\(refused)")
+            #expect(refused.standardError.contains("\(path) already exists"), "\(refused)")
             #expect(File.text(path) == "something")
             #expect([file, readersFile].filter(File.exists) == [path])
         }
 
         @Test(arguments: [
-            ("no file", "rm fleet.key", "is not there"),
-            ("a file that others read", "chmod 644 fleet.key", "lets others in"),
+            ("no file", "rm fleet.key", "does not exist"),
+            ("a file that others read", "chmod 644 fleet.key", "allows access by others"),
             ("a link", "mv fleet.key real && ln -s real fleet.key", "is a symbolic link"),
             ("the readers' file", "cp fleet.key.reader fleet.key", "is the readers' key"),
             ("a file that was cut", "truncate -s 100 fleet.key", "is damaged"),
-            ("a text beside it", "echo text >fleet.key.reader", ".reader is not the key of a fleet"),
+            (
+                "a text beside it", "echo text >fleet.key.reader",
+                ".reader file next to it is not the key of a fleet"
+            ),
             ("the key of another fleet beside it", "cp other.reader fleet.key.reader", "is of another fleet"),
             ("a link beside it", "ln -sf other.reader fleet.key.reader", "is a symbolic link"),
         ])
@@ -99,7 +102,7 @@ extension EndToEnd {
         @Test func `a name that the configuration would refuse is refused`() async throws {
             let refused = try await agent.tokenctl("fleet", "init", "--name", "a b", "--key-file", file)
             #expect(refused.status == 2, "\(refused)")
-            #expect(refused.standardError.contains("a fleet's name is 1 to 64 letters"))
+            #expect(refused.standardError.contains("a fleet's name has 1 to 64 letters"))
             #expect(!File.exists(file))
         }
     }

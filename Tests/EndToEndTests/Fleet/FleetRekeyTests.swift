@@ -42,17 +42,17 @@ extension EndToEnd {
                 #expect(isRenewed, "\(host.log)")
                 let repair = try await host.tokenctl("fleet", "repair", "work")
                 #expect(repair.status == 0, "\(repair)")
-                #expect(repair.standardOutput.contains("work: no host refreshes it for another"), "\(repair)")
-                #expect(repair.standardOutput.contains("another host's refresh has not come"), "\(repair)")
+                #expect(repair.standardOutput.contains("work: no host can refresh it for up to"), "\(repair)")
+                #expect(repair.standardOutput.contains("the response to another host's refresh"), "\(repair)")
                 let found = try await scene.record(at: host)
                 #expect(found?["state"]?.string == "live" && found?["message"] == nil, "\(found ?? [:])")
                 #expect(found?["attempt_by"]?.string == "keeper0", "\(found ?? [:])")
-                // Whoever asks hears why, at a reader as at a keeper.
+                // Readers and keepers report the cause.
                 for waiting in [host, reader] {
                     let answer = try await waiting.tokenctl("refresh", "work", "--json")
                     #expect(answer.status == 5, "\(answer)")
                     let text = answer.standardOutput + answer.standardError
-                    #expect(text.contains("another host's refresh has not come"), "\(answer)")
+                    #expect(text.contains("the response to another host's refresh"), "\(answer)")
                 }
                 #expect(scene.refreshes == 1)
                 scene.issuer.release()
@@ -97,7 +97,7 @@ extension EndToEnd {
                 try #require(made.status == 0, "\(made)")
                 try await renewed.end()
                 try await renewed.start()
-                // Once the record is sealed anew.
+                // After the record has been sealed again.
                 let isNoticed = try await Polling.until(within: .seconds(60)) {
                     try await left.tokenctl("refresh", "work").status == 2
                 }
@@ -113,7 +113,7 @@ extension EndToEnd {
                     #expect(refused.status == 2, "\(command): \(refused)")
                     #expect(refused.standardError.contains("which this host does not have"), "\(refused)")
                     #expect(
-                        refused.standardError.contains("give this host the fleet's new key"),
+                        refused.standardError.contains("the fleet's new key on this host"),
                         "\(refused)"
                     )
                 }

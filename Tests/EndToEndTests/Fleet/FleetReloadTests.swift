@@ -62,7 +62,7 @@ extension EndToEnd {
                 let text = try #require(File.text(other.configurationPath))
                 try other.configure(text.replacing("[session.work]", with: "[session.rest]"))
                 async let reload = other.tokenctl("reload")
-                let waits = try await Polling.until { other.log.contains("the configuration is read once") }
+                let waits = try await Polling.until { other.log.contains("reload delayed until unpublished") }
                 #expect(waits)
                 scene.issuer.release()
                 #expect(try await reload.status == 0)
@@ -87,7 +87,7 @@ extension EndToEnd {
                 let text = try #require(File.text(other.configurationPath))
                 try other.configure(text.replacing("client_id = \"", with: "client_id = \"not-"))
                 async let reload = other.tokenctl("reload")
-                let waits = try await Polling.until { other.log.contains("the configuration is read once") }
+                let waits = try await Polling.until { other.log.contains("reload delayed until unpublished") }
                 #expect(waits)
                 if isPutBack { try other.configure(text) }
                 async let second = other.tokenctl("reload")
@@ -113,7 +113,7 @@ extension EndToEnd {
                 try other.configure(text.replacing("[session.work]", with: "[session.rest]"))
                 let refused = try await other.tokenctl("reload")
                 #expect(refused.status == 5, "\(refused)")
-                #expect(refused.standardError.contains("the newest tokens of work"), "\(refused)")
+                #expect(refused.standardError.contains("not yet in etcd: the newest tokens"), "\(refused)")
                 #expect(try await other.tokenctl("get", "work").status == 0)
                 try await scene.etcd("up", "n1")
                 let isTaken = try await Polling.until(within: .seconds(60)) {

@@ -5,7 +5,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What one host does, or finds, is no harm to others, nor is a full etcd.
+    /// Actions and findings of one host that must not harm other hosts, and an etcd that is full.
     @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetSafetyTests {
         @Test func `who cannot tell what others live on deletes nothing of it`() async throws {
             try await FleetScene.whileRunning(keepers: 2, readers: 1) { scene in
@@ -31,8 +31,8 @@ extension EndToEnd {
                 try await scene.logIn(at: scene.keepers[0])
                 for (name, status, message) in [
                     ("keeper0", 2, "keeper0 is this host, which cannot remove itself"),
-                    ("", 2, "A host has a name or a number"),
-                    ("nobody", 7, "No host nobody has said that it is there"),
+                    ("", 2, "empty host name"),
+                    ("nobody", 7, "no host named \"nobody\" in the fleet"),
                 ] as [(String, Int32, String)] {
                     let refused = try await scene.keepers[0].tokenctl("fleet", "remove", name)
                     #expect(refused.status == status, "\(refused)")
@@ -48,7 +48,7 @@ extension EndToEnd {
                 let token = try #require(try await scene.commonToken())
                 let host = scene.keepers[1]
                 let text = try #require(File.text(host.configurationPath))
-                // Which of the members a host begins with is chance.
+                // A host selects its first member at random.
                 let away = (1...7).map { "\"http://127.0.0.1:\($0)\"" }.joined(separator: ", ")
                 try await host.end()
                 try host.configure(text.replacing("endpoints = [", with: "endpoints = [\(away), "))
@@ -62,7 +62,7 @@ extension EndToEnd {
             }
         }
 
-        /// Has the only member say that it is full, as it does when its database has reached the quota.
+        /// Makes the only member report that its database has reached the quota.
         private func fill(_ scene: FleetScene) async throws {
             let members = try await scene.status(at: scene.keepers[0])["etcd"]?.array
             let endpoint = try #require(members?.first?.object?["endpoint"]?.string)
@@ -84,17 +84,17 @@ extension EndToEnd {
                 try await fill(scene)
                 let refused = try await other.tokenctl("refresh", "work")
                 #expect(refused.status == 5, "\(refused)")
-                #expect(refused.standardError.contains("Etcd has no room left"), "\(refused)")
+                #expect(refused.standardError.contains("etcd is out of space"), "\(refused)")
                 #expect(refused.standardError.contains("alarm disarm"), "\(refused)")
                 #expect(scene.refreshes == 0)
                 for command in [["fleet", "status"], ["doctor"]] {
                     let found = try await other.tokenctl(command).standardOutput
-                    #expect(found.contains("etcd has no room left and takes no changes"), "\(found)")
+                    #expect(found.contains("etcd is out of space and rejects changes"), "\(found)")
                     #expect(found.contains("etcdctl compact, defrag and alarm disarm"), "\(found)")
                 }
                 #expect(try await scene.commonToken() == first)
                 try await scene.etcd("ctl", "alarm", "disarm")
-                // It becomes full between the request and the answer.
+                // The database becomes full between the request and the response.
                 let (token, refresh) = try await scene.holdRefresh(at: host)
                 try await fill(scene)
                 scene.issuer.release()

@@ -34,9 +34,9 @@ extension EndToEnd {
                 let answer = try await host.tokenctl("get", "work")
                 #expect(answer.status == 5)
                 let said = answer.standardError
-                #expect(said.contains("tcd cannot be reached") && !said.contains("login"), "\(said)")
+                #expect(said.contains("cannot reach etcd") && !said.contains("login"), "\(said)")
                 let status = try await host.tokenctl("status", "work").standardOutput
-                #expect(status.contains("tcd cannot be reached") && !status.contains("login"), "\(status)")
+                #expect(status.contains("cannot reach etcd") && !status.contains("login"), "\(status)")
                 #expect(try await host.tokenctl("status", "work", "--check").status == 5)
                 try await scene.etcd("up", "n1")
                 #expect(try await scene.commonToken() != nil)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What `tokenctl fleet status` shows.
+    /// The output of `tokenctl fleet status`.
     @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetStatusTests {
         @Test func `the status shows a refusal that nobody has confirmed yet`() async throws {
             try await FleetScene.whileRunning { scene in
@@ -33,7 +33,7 @@ extension EndToEnd {
                 let host = scene.keepers[0]
                 try await scene.logIn(at: host)
                 let first = try #require(try await refreshTime(in: scene, at: host))
-                // Times are whole seconds, and each of the two takes the other's place.
+                // Times are whole seconds, and the two tokens replace each other.
                 let hasMoved = try await Polling.until {
                     for scope in ["openid", "api"] {
                         let got = try await host.tokenctl("get", "work", "--scope", scope)
@@ -52,13 +52,13 @@ extension EndToEnd {
                 _ = try #require(try await scene.commonToken())
                 let host = scene.keepers[1]
                 let before = try await host.tokenctl("doctor").standardOutput
-                #expect(!before.contains("lacks fleet = true"), "\(before)")
+                #expect(!before.contains("this host does not use"), "\(before)")
                 let text = try #require(File.text(host.configurationPath))
                 try host.configure(text.replacing("fleet = true\n", with: ""))
                 #expect(try await host.tokenctl("reload").status == 0)
                 let found = try await host.tokenctl("doctor").standardOutput
-                #expect(found.contains("[session.work] lacks fleet = true"), "\(found)")
-                #expect(found.contains("set fleet = true in [session.work]"), "\(found)")
+                #expect(found.contains("work: this host does not use the login"), "\(found)")
+                #expect(found.contains("set: fleet = true in [session.work]"), "\(found)")
             }
         }
 
@@ -73,7 +73,7 @@ extension EndToEnd {
                 )
                 try #require(copied.status == 0, "\(copied)")
                 for agent in scene.keepers { try await agent.start() }
-                // Each asks for itself, and the times are whole seconds.
+                // Each host reads etcd by itself, and the times are whole seconds.
                 let isFound = try await Polling.until(within: .seconds(60)) {
                     for agent in scene.keepers {
                         let found = try await agent.tokenctl("doctor").standardOutput
@@ -88,7 +88,7 @@ extension EndToEnd {
                 )
                 try await copy.start()
                 #expect(try await scene.commonToken() != nil, "\(copy.log)")
-                // What the other one wrote last is found once more.
+                // The last entry of the other host is found once more.
                 _ = try await host.tokenctl("doctor")
                 let found = try await host.tokenctl("doctor").standardOutput
                 #expect(!found.contains("its state directory is a copy"), "\(found)")

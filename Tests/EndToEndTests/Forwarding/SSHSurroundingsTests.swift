@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What a person's ssh_config(5) and programs on the other host do to `tokenctl ssh`.
+    /// Effects of the user's ssh_config(5) and of programs on the other host on `tokenctl ssh`.
     @Suite(.full, .enabled(if: SSHServer.isInstalled, SSHServer.reason))
     struct SSHSurroundingsTests {
         /// Runs a command on the other host, with the tokens of `work` there.
@@ -38,7 +38,7 @@ extension EndToEnd {
             let server = try await SSHServer.start("MaxSessions 1")
             let result = try await far("true", scene, server)
             #expect(result.status == 255, "\(result)")
-            #expect(result.standardError.contains("MaxSessions in sshd_config(5) has to be 2"), "\(result)")
+            #expect(result.standardError.contains("Set: MaxSessions in its sshd_config(5) to 2"), "\(result)")
             #expect(server.sockets.isEmpty)
         }
 
@@ -60,7 +60,7 @@ extension EndToEnd {
             let words = result.standardOutput.split { $0.isWhitespace }
             try #require(result.status == 0 && words.count == 2, "\(result)")
             #expect(Program.succeeds("kill \(words[0])"))
-            // ssh alone would wait for the program; five seconds are what the other host may need to tidy up.
+            // ssh alone would wait for the program. The other host has five seconds to clean up.
             #expect(try #require(time_t(words[1])) + 4 > ended)
             #expect(server.sockets.isEmpty)
         }

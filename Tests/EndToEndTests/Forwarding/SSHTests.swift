@@ -71,8 +71,8 @@ extension EndToEnd {
             let scene = try await scene()
             let server = try await SSHServer.start()
             let refused = try await far("tokenctl get work --scope api", scene, server)
-            let remedy = "forward a [[socket]] that names it in scopes, with ssh -R"
-            #expect(Remedy(refused, holding: remedy) != nil, "\(refused)")
+            let remedy = "over ssh -R to a [[socket]] that lists api in scopes"
+            #expect(PrintedRemedy(refused, holding: remedy) != nil, "\(refused)")
             let (here, there) = (scene.agent.home.path("here.sock"), scene.agent.home.path("there.sock"))
             let table = "[[socket]]\npath = \"\(here)\"\nsessions = [\"work\"]\nscopes = [\"api\"]\n"
             try scene.agent.configure(table + (File.text(scene.agent.configurationPath) ?? ""))

@@ -50,7 +50,7 @@ extension EndToEnd {
             environment["HOME"] = nil
             environment["XDG_RUNTIME_DIR"] = "relative"
             let agent = try Program([BuiltPrograms.agent, "--foreground"], environment: environment)
-            let socket = AgentSocket(path: scene.agent.statePath + "/run/agent.sock")
+            let socket = ConnectedAgentSocket(path: scene.agent.statePath + "/run/agent.sock")
             let answers = try await Polling.until {
                 try #require(agent.exitStatus == nil, "\(agent.standardError)")
                 return (try? await socket.request("GET", "/v1", within: .seconds(5)))?.status == 200

@@ -19,7 +19,7 @@ extension EndToEnd {
 
         @Test func `memory that cannot be locked is told`() async throws {
             let scene = try await ForeignScene.ready(wrapper: limited(to: 0))
-            #expect(scene.program.standardError.contains("cannot be locked"))
+            #expect(scene.program.standardError.contains("memory for keys not locked"))
             #expect(try await about(scene)["memory_locked"] == false)
             let doctor = try await scene.shell("tokenctl doctor")
             #expect(doctor.standardOutput.contains("keys are not in locked memory"))

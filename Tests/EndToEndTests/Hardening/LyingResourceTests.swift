@@ -8,11 +8,11 @@ import Text
 extension EndToEnd {
     /// Protected resources that lie about themselves and about their server, beside an honest one.
     @Suite(.full) struct LyingResourceTests {
-        /// A session at a lying resource, and a word of what a person reads then.
+        /// A session at a lying resource, and a part of the error message.
         private static let lies = [
-            "foreign": "is of issuer", "other": "is of", "moved": "does not say whose tokens",
+            "foreign": "is for issuer", "other": "is for", "moved": "names no issuer",
             "moved-document": "307", "moved-server": "308", "huge": "larger than 1 MiB",
-            "large": "scopes that make no sense", "named": "takes no tokens of", "plain": "https",
+            "large": "invalid scopes", "named": "does not accept tokens from", "plain": "https",
         ]
 
         /// Adds what the evil server says for the resource `name`: its document, and that of a server of its own.
@@ -141,7 +141,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 2)
             #expect(evil.requests().isEmpty)
             #expect(scene.refreshes == 0)
-            // A person sees where it leads, and may follow.
+            // The user sees the new address and may accept it.
             let followed = try await scene.agent.tokenctl("login", "work")
             #expect(followed.status == 0 && followed.standardOutput.contains(evil.issuer), "\(followed)")
             #expect(evil.requests(to: "/token").allSatisfy { $0.form["refresh_token"] == nil })

@@ -6,7 +6,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// Who is given tokens, and what is written down about it.
+    /// The peers that get tokens, and the audit log about them.
     @Suite struct PeerTests {
         /// Runs `tokenctl get work` below git and a shell, as git runs its helpers.
         private static let throughGit = "git -c alias.t='!tokenctl get work' t"
@@ -29,7 +29,7 @@ extension EndToEnd {
             #expect(refused.standardError == unknown.standardError.replacing("wrok", with: "work"))
             #expect(try await scene.agent.tokenctl("list").standardOutput.isEmpty)
             #expect(try await scene.agent.socket.request("GET", "/v1/sessions/work").status == 404)
-            // A program that git runs is not git, nor is one that only runs below it.
+            // A program that git runs directly or indirectly is not git.
             let curl =
                 "curl -s --unix-socket \(scene.agent.socketPath) http://tokenagent/v1/sessions/work/token"
             let direct = try await scene.agent.shell("git -c alias.c='!\(curl)' c")
@@ -53,7 +53,7 @@ extension EndToEnd {
                 session: "allow = [{ exe = \"/usr/bin/git\", sha256 = \"\(digest)\" }]"
             )
             try await scene.agent.start()
-            // Not logged in is told only to those who may know that there is such a session.
+            // Only peers that may see the session learn that it is not logged in.
             let result = try await scene.agent.shell(Self.throughGit)
             #expect(result.status == (isRight ? 4 : 7), "\(result)")
         }
@@ -97,7 +97,7 @@ extension EndToEnd {
             let root = try await scene.agent.shell(curl)
             #expect(root.standardOutput.contains("access_token") == isAllowed)
             #expect((root.status == 0) == isAllowed)
-            #expect(agent.standardError.contains("refused a peer of another user") == !isAllowed)
+            #expect(agent.standardError.contains("connection refused: another user") == !isAllowed)
             if isAllowed {
                 let audit = try await scene.agent.shell(
                     "curl -s --unix-socket \(scene.agent.socketPath) http://tokenagent/v1/audit"
@@ -206,7 +206,7 @@ extension EndToEnd {
             #expect(!File.exists(path))
             try await scene.agent.start()
             #expect(try await scene.agent.tokenctl("get", "work", "--socket", path).line == token)
-            // Killed, it leaves a file behind, which the next one replaces.
+            // A killed agent leaves its socket file behind, and the next agent replaces it.
             try await scene.agent.kill()
             #expect(File.exists(path))
             try await scene.agent.start()
@@ -240,7 +240,7 @@ extension EndToEnd {
                 return all.filter { $0.contains(#""session":"work""#) }
             }
             for _ in 0..<5 { _ = try await scene.token() }
-            // With the login.
+            // Five tokens and the login.
             #expect(try await Polling.until { lines().count == 6 })
             let written = lines()
             _ = try await scene.token()
@@ -255,7 +255,7 @@ extension EndToEnd {
 
         // MARK: As nobody
 
-        /// Whether the programs of this build can be run by somebody without rights.
+        /// Whether a user without rights can run the programs of this build.
         static var mayBeNobody: Bool {
             TestUser.isRoot
                 && Program.succeeds(

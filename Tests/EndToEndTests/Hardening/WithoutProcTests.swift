@@ -37,7 +37,10 @@ extension EndToEnd {
             let url = scene.issuer.issuer + "/resource"
             let result = try await scene.agent.shell("\(Sandbox.enter) tokenctl curl work -- -s \(url)")
             #expect(result.status == 1)
-            #expect(result.complainsInOneLine && result.standardError.contains("mount /proc"), "\(result)")
+            #expect(
+                result.complainsInOneLine && result.standardError.contains("Run: mount -t proc proc /proc"),
+                "\(result)"
+            )
         }
     }
 }

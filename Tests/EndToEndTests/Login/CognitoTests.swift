@@ -51,7 +51,7 @@ extension EndToEnd {
             let terminal = try scene.logInAtTerminal("carol")
             try await terminal.type(scene.pool.password("carol"), after: "Password of carol: ")
             try await terminal.type("Carol-chosen-22", after: "New password: ")
-            #expect(try await terminal.shows("Logged in to aws."), "\(terminal.screen)")
+            #expect(try await terminal.shows("Logged in to \"aws\""), "\(terminal.screen)")
             #expect(!terminal.screen.contains("Carol-chosen-22"))
             #expect(!terminal.screen.contains(scene.pool.password("carol")))
             #expect(try await !scene.get().isEmpty)
@@ -61,7 +61,7 @@ extension EndToEnd {
             let scene = try await CognitoScene()
             let terminal = try scene.logInAtTerminal("dave")
             try await terminal.type(scene.pool.password("dave"), after: "Password of dave: ")
-            try await terminal.type("000000", after: "Code of the authenticator app: ")
+            try await terminal.type("000000", after: "Code from the authenticator app: ")
             var asked = 1
             let isLoggedIn = try await Polling.until {
                 // A code that is over when it arrives is asked for again, by a server that takes no other.
@@ -70,7 +70,7 @@ extension EndToEnd {
                     asked = now
                     try await terminal.type(scene.pool.code(), after: "authenticator app: ")
                 }
-                return terminal.screen.contains("Logged in to aws.")
+                return terminal.screen.contains("Logged in to \"aws\"")
             }
             #expect(isLoggedIn && asked > 1, "\(terminal.screen)")
             #expect(try await !scene.get().isEmpty)

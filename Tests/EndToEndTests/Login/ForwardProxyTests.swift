@@ -58,7 +58,7 @@ extension EndToEnd {
             let doctor = try await scene.agent.tokenctl("doctor")
             #expect(
                 doctor.standardOutput.contains(
-                    "server \(scene.issuer.issuer): trusted; its metadata names this issuer; "
+                    "server \(scene.issuer.issuer): trusted, metadata matches the issuer, "
                         + "through the proxy http://127.0.0.1:\(proxy.port) (proxy)\n"
                 ),
                 "\(doctor)"
@@ -79,7 +79,7 @@ extension EndToEnd {
             try await scene.logIn()
             #expect(proxy.connections == 0)
             let doctor = try await scene.agent.tokenctl("doctor")
-            #expect(doctor.standardOutput.contains("names this issuer; without a proxy\n"), "\(doctor)")
+            #expect(doctor.standardOutput.contains("matches the issuer, without a proxy\n"), "\(doctor)")
             await proxy.stop()
         }
 

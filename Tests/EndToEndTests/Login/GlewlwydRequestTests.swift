@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 import Text
 
-/// What an authorization request asks for beside the scopes, at a server this project did not write.
+/// Parameters of authorization requests other than scopes, at a server that this project did not write.
 extension EndToEnd.GlewlwydTests {
-    /// The claims of the login's ID token.
+    /// Returns the claims of the login's ID token.
     private func identity(_ scene: GlewlwydScene) async throws -> JSONObject {
         let claims = try await scene.agent.tokenctl("claims", "work", "--id-token", "--json")
         let printed = try JSONValue(parsing: claims.standardOutput.utf8).object
@@ -35,12 +35,12 @@ extension EndToEnd.GlewlwydTests {
         // Its ID tokens say auth_time 0, whenever somebody logs in.
         let refused = try await scene.agent.tokenctl("login", "work")
         #expect(refused.status == 5 && refused.complainsInOneLine, "\(refused)")
-        #expect(refused.standardError.contains("as max_age demands"), "\(refused)")
+        #expect(refused.standardError.contains("as max_age requires"), "\(refused)")
         #expect(try await scene.agent.tokenctl("get", "work").status == 4)
     }
 
     @Test func `further parameters are the server's own business`() async throws {
-        // This server gives a name to those alone who ask for it (OpenID Connect Core §5.5).
+        // This server returns a name only if it is requested (OpenID Connect Core §5.5).
         for (more, name) in [
             ("", nil),
             (#"authorization_parameters = { claims = '{"id_token":{"name":null}}' }"#, "Alice"),

@@ -164,7 +164,10 @@ extension EndToEnd {
             scene.issuer.queue(refusal, for: backEnd.resourcePath, times: 2)
             let result = try await scene.curl(backEnd.resourcePath)
             #expect(result.status == 4)
-            #expect(result.standardError.contains("refused a fresh token too"), "\(result.standardError)")
+            #expect(
+                result.standardError.contains("rejected the refreshed token too"),
+                "\(result.standardError)"
+            )
             #expect(backEnd.refreshes == 1)
             #expect(scene.issuer.requests(to: backEnd.resourcePath).count == 2)
             #expect(try await scene.get().status == 4)

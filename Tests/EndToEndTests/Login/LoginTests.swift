@@ -88,7 +88,7 @@ extension EndToEnd {
             #expect(
                 advice
                     == "If the server rejects the redirect URI, press Ctrl-C and register \(printed) for this "
-                    + "client (redirect_port fixes its port, redirect_uri all of it)."
+                    + "client, or set redirect_port or redirect_uri."
             )
             let url = try #require(open.firstMatch(of: /http\S+/)?.0)
             let shown = try await scene.agent.shell("curl -s -o /dev/null -w '%{http_code}' '\(url)'")
@@ -100,7 +100,7 @@ extension EndToEnd {
                     scene.issuer.requests(to: "/authorize").first?.query["redirect_uri"]
                 }
             #expect(asked == String(printed))
-            // Nobody tells the login what the browser shows: it waits, until the person ends it.
+            // The login does not see the browser's page, so it waits until the user ends it.
             guard more.isEmpty else { return }
             #expect(login.exitStatus == nil)
             login.signal(.interrupt)
@@ -162,7 +162,7 @@ extension EndToEnd {
             #expect(refused.status == 5 && refused.complainsInOneLine, "\(refused)")
             #expect(try await scene.token() == token)
             #expect(try await scene.refreshesAgain())
-            // Whoever logs in all the same gets another token.
+            // Another login gets a new token anyway.
             #expect(try await scene.agent.tokenctl("login", "work").status == 0)
             #expect(try await scene.isAccepted(scene.token()))
         }

@@ -24,7 +24,7 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn { $0.metadata["revocation_endpoint"] = .null }
             let result = try await scene.agent.tokenctl("logout", "work")
             #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
-            #expect(result.standardOutput.contains("names no revocation_endpoint"), "\(result)")
+            #expect(result.standardOutput.contains("has no revocation_endpoint"), "\(result)")
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
         }
 

@@ -37,7 +37,7 @@ extension EndToEnd {
             try await terminal.type("000000", after: "Code sent to alice: ")
             let code = try #require(backEnd.sentCodes.last)
             try await terminal.type(code, after: "Please sign in again. Code sent to alice: ")
-            #expect(try await terminal.shows("Logged in to phone."), "\(terminal.screen)")
+            #expect(try await terminal.shows("Logged in to \"phone\""), "\(terminal.screen)")
             #expect(!terminal.screen.contains(code) && !scene.agent.log.contains(code))
             #expect(backEnd.sentCodes.count == 1)
             #expect(try await scene.agent.status("phone")["account"]?.string == "alice")
@@ -78,7 +78,7 @@ extension EndToEnd {
                 input: "alice-password\n"
             )
             #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
-            #expect(result.standardError.contains("takes a code that the server sends"))
+            #expect(result.standardError.contains("requires a code that the server sends"))
             #expect(scene.issuer.requests().isEmpty)
         }
 
@@ -203,12 +203,12 @@ extension EndToEnd {
         }
 
         @Test(arguments: [
-            (#"{"accessToken":"at-hidden"}"#, "has no refreshToken, without which it cannot be kept alive"),
+            (#"{"accessToken":"at-hidden"}"#, "has no refreshToken, which refreshes require"),
             (#"{"error":"invalid_credentials"}"#, "has no refreshToken"),
             (#"[{"refreshToken":"rt-hidden"}]"#, "is not a JSON object"),
-            (#"{"refreshToken":"rt-hidden""#, "cannot be read as JSON (unexpected end"),
+            (#"{"refreshToken":"rt-hidden""#, "is not valid JSON (unexpected end"),
             (#"{"refreshToken":"rt-hidden","refreshToken":"rt-2"}"#, "duplicate member"),
-            (#"{"refreshToken":["rt-hidden"]}"#, "refreshToken is not a string"),
+            (#"{"refreshToken":["rt-hidden"]}"#, "refreshToken in the response is not a string"),
             (
                 #"{"x":"\#(String(repeating: "x", count: 40_000))","refreshToken":"r"}"#,
                 "is longer than 32768"

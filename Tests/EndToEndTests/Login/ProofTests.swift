@@ -80,7 +80,7 @@ extension EndToEnd {
             )
             #expect(result.status != 0)
             #expect(
-                result.standardError.contains("token_type is Bearer, not DPoP"),
+                result.standardError.contains("token_type in the response is Bearer, not DPoP"),
                 "\(result.standardError)"
             )
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
@@ -94,11 +94,13 @@ extension EndToEnd {
             for _ in 0..<2 {
                 let result = try await scene.agent.tokenctl("refresh", "work")
                 #expect(result.status == 2, "\(result)")
-                #expect(result.standardError.contains("remove dpop"), "\(result.standardError)")
+                #expect(result.standardError.contains("dpop = false"), "\(result.standardError)")
             }
             let status = try await scene.agent.status("work")
             #expect(status["state"] == "suspended")
-            #expect(status["message"]?.string?.contains("token_type is Bearer, not DPoP") == true)
+            #expect(
+                status["message"]?.string?.contains("token_type in the response is Bearer, not DPoP") == true
+            )
             scene.issuer.settings.ignoresProofs = false
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
         }
@@ -130,7 +132,7 @@ extension EndToEnd {
                 ["get", "work", "--format", "json", "--dpop-url", "https://api.example/"]
             )
             #expect(result.status == 2, "\(result)")
-            #expect(result.standardError.contains("set dpop = true"))
+            #expect(result.standardError.contains("dpop = true"))
             #expect(result.standardOutput.isEmpty)
         }
 

@@ -24,7 +24,7 @@ extension EndToEnd {
             let url = "\(scene.issuer.issuer)/resource"
             let refused = try await scene.agent.tokenctl("curl", "work", "--", "-s", url)
             #expect(refused.status == 4 && refused.complainsInOneLine, "\(refused)")
-            return try #require(refused.standardError.split(separator: "; run: ").last.map(String.init))
+            return try #require(refused.standardError.split(separator: "\n  Run: ").last.map(String.init))
         }
 
         private func scopes(_ scene: Scene) async throws -> Set<String> {

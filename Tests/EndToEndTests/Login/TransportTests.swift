@@ -63,8 +63,8 @@ extension EndToEnd {
             let result = try await login(scene)
             let server = scene.issuer.issuer.dropFirst("https://".count)
             #expect(result.standardError.hasPrefix("tokenctl: work: \(server): "), "\(result)")
-            let remedy = "if its authority is a private one, name its certificate in ca_file"
-            #expect(result.standardError.hasSuffix("; \(remedy)\n"), "\(result)")
+            let remedy = "ca_file to the certificate of the server's CA"
+            #expect(result.standardError.hasSuffix("  Set: \(remedy)\n"), "\(result)")
             #expect(result.complainsInOneLine, "\(result.standardError)")
             #expect(result.status == 2)
             let json = try await scene.agent.tokenctl(
@@ -87,9 +87,9 @@ extension EndToEnd {
         @Test(arguments: [
             (
                 false,
-                "; if it has a certificate authority of its own, name its file as ca_file of session.work"
+                "(set: ca_file in [session.work] to the server's certificate authority)"
             ),
-            (true, "; correct ca_file or pins of session.work, then tokenctl reload"),
+            (true, "(set: ca_file or pins in [session.work], then run tokenctl reload)"),
         ])
         func `the doctor says what ca_file is for at a server of an unknown authority`(
             isAnotherNamed: Bool,

@@ -110,7 +110,7 @@ extension EndToEnd {
                 try:
                     await session.call_tool("admin")
                 except Exception as error:
-                    command = str(error).split("; run: ")[1].strip()
+                    command = str(error).split("(run: ")[1].strip().removesuffix(")")
                     print("told:", command)
                 subprocess.run(command, shell=True, check=True, stdout=subprocess.DEVNULL)
                 print(text(await session.call_tool("admin")))

@@ -81,12 +81,12 @@ extension EndToEnd {
             try await client.begin()
             #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
             let told = try await client.call(1, "one")
-            #expect(told?.hasSuffix("run: tokenctl login work") == true, "\(told ?? "")")
+            #expect(told?.hasSuffix("(run: tokenctl login work)") == true, "\(told ?? "")")
             let data = try await client.answer(1)["error"]?.object?["data"]?.object
             #expect(
                 data?["code"]?.string == "login_required" && data?["remedy"]?.string == "tokenctl login work"
             )
-            // A person does it, and the same client goes on.
+            // The user does this, and the same client continues.
             #expect(try await scene.agent.tokenctl("login", "work").status == 0)
             #expect(try await client.call(2, "two") == "two")
             client.program.signal(.terminate)
@@ -101,7 +101,7 @@ extension EndToEnd {
             try await client.begin()
             #expect(try await scene.agent.tokenctl("lock").status == 0)
             let told = try await client.call(1, "one")
-            #expect(told?.hasSuffix("run: tokenctl unlock") == true, "\(told ?? "")")
+            #expect(told?.hasSuffix("(run: tokenctl unlock)") == true, "\(told ?? "")")
             #expect(try await scene.agent.tokenctl("unlock").status == 0)
             #expect(try await client.call(2, "two") == "two")
             #expect(try await scene.agent.end(.terminate) == 0)
@@ -122,7 +122,7 @@ extension EndToEnd {
             )
             let told = try await client.call(1, "one")
             #expect(
-                told?.hasSuffix("run: tokenctl login work --scope 'admin $(id)'") == true,
+                told?.hasSuffix("(run: tokenctl login work --scope 'admin $(id)')") == true,
                 "\(told ?? "")"
             )
             #expect(scene.scene.refreshes == 0)
@@ -190,7 +190,7 @@ extension EndToEnd {
             #expect(try await scene.agent.end(.terminate) == 0)
             try await scene.agent.start()
             let alone = try await scene.converse()
-            #expect(alone.standardOutput.contains("no session is for"), "\(alone)")
+            #expect(alone.standardOutput.contains("no session for"), "\(alone)")
             try scene.agent.home.write(BridgeScene.conversation, to: "said")
             let started = try await scene.agent.shell(
                 "'\(shell)' -c 'tokenctl mcp connect \(scene.server.address) <\"$HOME/said\"; true'"

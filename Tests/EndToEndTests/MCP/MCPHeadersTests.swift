@@ -22,11 +22,11 @@ extension EndToEnd {
             let scene = try await BridgeScene()
             let other = try await scene.agent.tokenctl("mcp", "headers", scene.server.address + "-other")
             #expect(other.status == 7 && other.standardOutput.isEmpty && other.complainsInOneLine, "\(other)")
-            #expect(other.standardError.contains("run: tokenctl login '\(scene.server.address)-other'"))
+            #expect(other.standardError.contains("Run: tokenctl login '\(scene.server.address)-other'"))
             #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
             let over = try await scene.agent.tokenctl("mcp", "headers", scene.server.address)
             #expect(over.status == 4 && over.standardOutput.isEmpty && over.complainsInOneLine, "\(over)")
-            #expect(over.standardError.hasSuffix("run: tokenctl login work\n"), "\(over)")
+            #expect(over.standardError.hasSuffix("Run: tokenctl login work\n"), "\(over)")
             // Neither made a session, nor a login.
             #expect(try await scene.agent.tokenctl("list").standardOutput == "work\n")
             #expect(scene.scene.refreshes == 0)
@@ -37,7 +37,7 @@ extension EndToEnd {
             let refused = try await scene.agent.tokenctl("mcp", "headers", scene.server.address)
             #expect(refused.status == 2 && refused.standardOutput.isEmpty, "\(refused)")
             #expect(
-                refused.standardError.contains("tokenctl mcp connect '\(scene.server.address)'"),
+                refused.standardError.contains("Run: tokenctl mcp connect '\(scene.server.address)'"),
                 "\(refused)"
             )
             let result = try await scene.converse()

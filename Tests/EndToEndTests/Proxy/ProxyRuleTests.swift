@@ -117,7 +117,10 @@ extension EndToEnd {
             try scene.agent.configure(text.replacing("[session.work]", with: hosts) + socket)
             #expect(try await scene.agent.tokenctl("reload").status == 0)
             let foreign = try await serve("work", upstream.url)
-            #expect(foreign.status == 2 && foreign.standardError.contains("to its hosts"), "\(foreign)")
+            #expect(
+                foreign.status == 2 && foreign.standardError.contains("hosts in [session.work]"),
+                "\(foreign)"
+            )
         }
 
         @Test func `a listener for a server that the tokens are not for is a mistake`() async throws {
@@ -153,10 +156,8 @@ extension EndToEnd {
             }
             try scene.agent.configure(hosts + "\n" + other.joined(separator: "\n"))
             let foreign = try await scene.agent.tokenctl("config", "check")
-            #expect(
-                foreign.status == 2 && foreign.standardError.contains("add api.example.com to its hosts"),
-                "\(foreign)"
-            )
+            let remedy = "(set: hosts in [session.work] to include api.example.com)"
+            #expect(foreign.status == 2 && foreign.standardError.contains(remedy), "\(foreign)")
         }
 
         @Test func `metrics and the access log tell what happened, and no token`() async throws {

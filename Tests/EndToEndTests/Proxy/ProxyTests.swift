@@ -103,7 +103,7 @@ extension EndToEnd {
                 ["proxy", "work", "--upstream", upstream.url, "--", "sh", "-c", script]
             )
             #expect(result.status == 9)
-            let told = "tokenctl: tokenagent-proxy has ended with status 137: nothing is served any more\n"
+            let told = "tokenctl: tokenagent-proxy exited with status 137: requests are no longer served\n"
             #expect(result.standardError == told)
         }
 

@@ -84,7 +84,7 @@ extension EndToEnd {
             #expect(figures.standardOutput.contains("cloud"), "\(figures)")
             let second = try await scene.agent.tokenctl("proxy")
             #expect(second.status == 2, "\(second)")
-            #expect(second.standardError.contains("another tokenctl proxy serves the endpoint cloud already"))
+            #expect(second.standardError.contains("another tokenctl proxy already serves the endpoint cloud"))
             // Killed, it leaves nothing that anybody believes in.
             proxy.signal(.kill)
             try await proxy.finish()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// Whom a proxy takes for its server, what it proves to it, and how it ends.
+    /// A proxy's checks of its server's identity, its own client certificate, and the end of its connections.
     @Suite struct UpstreamProofTests {
         /// Starts an agent and a proxy with a table for each of `keys`, all at `upstream` or the scene's issuer.
         ///
@@ -56,8 +56,8 @@ extension EndToEnd {
             )
             defer { proxy.signal(.terminate) }
             let wanted = [
-                ("502", "not signed by an authority known here"),
-                ("502", "not signed by an authority known here"), ("200", "alice"),
+                ("502", "is not trusted: unknown issuer"),
+                ("502", "is not trusted: unknown issuer"), ("200", "alice"),
                 ("200", "alice"), ("502", "matches no pin"),
             ]
             for (url, (status, text)) in zip(urls, wanted) {

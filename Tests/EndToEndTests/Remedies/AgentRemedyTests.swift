@@ -51,7 +51,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "the program of a client secret says that a PIN is wrong",
-                remedy: "correct the password or PIN, then tokenctl refresh work",
+                remedy: "the password or PIN that client_secret_command uses, then run tokenctl refresh work",
                 arguments: ["refresh", "work"],
                 configuration: withProgram,
                 prepare: breakProgram("echo 'wrong PIN' >&2; exit 1"),
@@ -62,8 +62,7 @@ extension EndToEnd {
         private static let ofSockets: [RemedyCase] = [
             RemedyCase(
                 name: "a scope that a socket does not give out",
-                remedy:
-                    "add it to scopes of this [[socket]] in the agent's configuration, then tokenctl reload",
+                remedy: "api in scopes of this [[socket]], then run tokenctl reload",
                 arguments: ["get", "work", "--scope", "api"],
                 socket: "shared.sock",
                 configuration: { $0.filled(shared) + Scene.session("work", $0.issuer) },
@@ -84,7 +83,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a socket in a place where there can be none",
-                remedy: "correct the path of the [[socket]], or the directory",
+                remedy: "path of the [[socket]], then run tokenctl reload",
                 arguments: ["doctor"],
                 then: nil,
                 configuration: {
@@ -130,7 +129,7 @@ extension EndToEnd {
         private static let ofFiles: [RemedyCase] = [
             RemedyCase(
                 name: "a change that needs a restart",
-                remedy: "tokenctl shutdown, then tokenagent",
+                remedy: "tokenctl shutdown && tokenagent",
                 arguments: ["doctor"],
                 then: nil,
                 prepare: addLateFile,
@@ -138,7 +137,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a token file in a directory that came after the start",
-                remedy: "correct path or format of the [[file]], or the directory, then restart the agent",
+                remedy: "tokenctl shutdown && tokenagent",
                 arguments: ["doctor"],
                 then: nil,
                 prepare: addLateFile,
@@ -146,8 +145,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a token file where there is a directory",
-                remedy:
-                    "correct path or format of the [[file]], or the directory; it is tried again by itself",
+                remedy: "path or format of the [[file]], then run tokenctl reload",
                 arguments: ["doctor"],
                 then: nil,
                 configuration: file("HOME/tokens/work"),
@@ -170,7 +168,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a server without a token endpoint",
-                remedy: "fix the configuration, then tokenctl login work",
+                remedy: "[session.work] as its server requires, then run tokenctl login work",
                 arguments: ["login", "work"] + Scene.password.more.split(separator: " ").map(String.init),
                 input: Scene.password.input,
                 issuer: { $0.metadata["token_endpoint"] = .null },
@@ -193,27 +191,28 @@ extension EndToEnd {
 
         @Test(arguments: [
             (
-                "TOKENAGENT_SOCK=/$(printf '%0120d' 0) ", "set TOKENAGENT_SOCK to a shorter path",
+                "TOKENAGENT_SOCK=/$(printf '%0120d' 0) ", "TOKENAGENT_SOCK to a shorter path",
                 "SOCK=/tmp/x"
             ),
             (
                 "HOME=$(printf '/tmp/\\377') XDG_CONFIG_HOME= XDG_STATE_HOME= XDG_RUNTIME_DIR= ",
-                "set TOKENAGENT_CONFIG and TOKENAGENT_STATE_DIR to paths that are",
+                "TOKENAGENT_CONFIG and TOKENAGENT_STATE_DIR to paths in UTF-8",
                 "CONFIG=/tmp/x TOKENAGENT_STATE_DIR=/tmp/x"
             ),
             (
-                "TOKENAGENT_STATE_DIR=$(printf '/tmp/\\377') XDG_RUNTIME_DIR= ", "set it to a path that is",
+                "TOKENAGENT_STATE_DIR=$(printf '/tmp/\\377') XDG_RUNTIME_DIR= ",
+                "TOKENAGENT_STATE_DIR to a path in UTF-8",
                 "STATE_DIR=/tmp/x"
             ),
             (
-                "HOME= XDG_STATE_HOME= XDG_RUNTIME_DIR= ", "set HOME or TOKENAGENT_STATE_DIR",
+                "HOME= XDG_STATE_HOME= XDG_RUNTIME_DIR= ", "HOME or TOKENAGENT_STATE_DIR",
                 "STATE_DIR=/tmp/x"
             ),
         ])
         func `a variable is set as it is said`(state: String, remedy: String, set: String) async throws {
             let agent = try AgentUnderTest()
             let before = try await agent.shell("\(state) tokenctl status")
-            #expect(before.status == 2 && Remedy(before, holding: remedy) != nil, "\(before)")
+            #expect(before.status == 2 && PrintedRemedy(before, holding: remedy) != nil, "\(before)")
             // No agent is there, and nothing else is wrong.
             let after = try await agent.shell("\(state) TOKENAGENT_\(set) tokenctl status")
             #expect(after.status == 3, "\(after)")
@@ -225,8 +224,8 @@ extension EndToEnd {
             try await scene.agent.start()
             let connect = "tokenctl mcp connect https://mcp.example.com/mcp </dev/null"
             let before = try await scene.paste("HTTPS_PROXY=https://127.0.0.1:9 \(connect)")
-            let remedy = "name an http:// proxy, or add mcp.example.com to NO_PROXY"
-            #expect(before.status == 2 && Remedy(before, holding: remedy) != nil, "\(before)")
+            let remedy = "NO_PROXY to include mcp.example.com, or HTTPS_PROXY to an http:// proxy"
+            #expect(before.status == 2 && PrintedRemedy(before, holding: remedy) != nil, "\(before)")
             let after = try await scene.paste(
                 "HTTPS_PROXY=https://127.0.0.1:9; export HTTPS_PROXY; \(set) \(connect)"
             )
@@ -247,12 +246,12 @@ extension EndToEnd {
         @Test func `an agent that does not respond is ended as it is said, and started again`() async throws {
             let (scene, token, pid) = try await stopped()
             let silent = try await scene.agent.tokenctl("status")
-            let first = try #require(Remedy(silent, holding: "tokenctl doctor"), "\(silent)")
-            let doctor = try await scene.paste(first.command)
-            let second = try #require(Remedy(doctor, holding: "tokenagent -k"), "\(doctor)")
-            #expect(second.text == "end it with tokenagent -k, then start it with: tokenagent")
+            let first = try #require(PrintedRemedy(silent, holding: "tokenctl doctor"), "\(silent)")
+            let doctor = try await scene.paste(try #require(first.command))
+            let second = try #require(PrintedRemedy(doctor, holding: "tokenagent -k"), "\(doctor)")
+            #expect(second.text == "tokenagent -k && tokenagent")
             let ended = try await scene.paste("tokenagent -k")
-            #expect(ended.status == 0 && ended.standardError.contains("process \(pid) "), "\(ended)")
+            #expect(ended.status == 0 && ended.standardError.contains("process \(pid),"), "\(ended)")
             #expect(try await scene.paste("tokenagent").status == 0)
             #expect(try await scene.token() == token)
             #expect(try await scene.paste("tokenagent -k").status == 0)
@@ -282,7 +281,7 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn()
             let elsewhere = scene.agent.home.path("other.sock")
             let refused = try await scene.paste("tokenagent --foreground -a '\(elsewhere)'")
-            let remedy = try #require(Remedy(refused, holding: "tokenagent -k"), "\(refused)")
+            let remedy = try #require(PrintedRemedy(refused, holding: "tokenagent -k"), "\(refused)")
             try await scene.follow(remedy, .command())
             #expect(try await scene.paste("tokenagent -a '\(elsewhere)'").status == 0)
             let token = try await scene.paste("TOKENAGENT_SOCK='\(elsewhere)' tokenctl get work")
@@ -295,8 +294,8 @@ extension EndToEnd {
             try await scene.agent.start()
             let other = "tokenagent --state-dir '\(scene.agent.home.path("other"))'"
             let refused = try await scene.paste(other)
-            let remedy = try #require(Remedy(refused, holding: "choose another socket with -a"), "\(refused)")
-            #expect(remedy.text == "choose another socket with -a")
+            let remedy = try #require(PrintedRemedy(refused, holding: "-a to another socket"), "\(refused)")
+            #expect(remedy.text == "-a to another socket")
             let socket = scene.agent.home.path("other.sock")
             #expect(try await scene.paste("\(other) -a '\(socket)'").status == 0)
             #expect(try await scene.paste("TOKENAGENT_SOCK='\(socket)' tokenagent -k").status == 0)
@@ -309,8 +308,11 @@ extension EndToEnd {
             #expect(await scene.issuer.hasReceived(1, to: "/device_authorization", within: .seconds(60)))
             try await scene.logIn()
             let overtaken = try await slow.finish()
-            let remedy = try #require(Remedy(overtaken, holding: "tokenctl login work"), "\(overtaken)")
-            #expect(remedy.text.hasPrefix("to make one after it"))
+            let remedy = try #require(
+                PrintedRemedy(overtaken, holding: "tokenctl login work"),
+                "\(overtaken)"
+            )
+            #expect(remedy.text == "tokenctl login work")
             try await scene.follow(
                 remedy,
                 .command(more: Scene.password.more, input: Scene.password.input)
@@ -322,7 +324,7 @@ extension EndToEnd {
             let scene = try await Scene.loggedIn()
             scene.issuer.queue(.failure("temporarily_unavailable", status: 503))
             let busy = try await scene.agent.tokenctl("refresh", "work")
-            #expect(busy.status == 5 && Remedy(busy, holding: "try again in ") != nil, "\(busy)")
+            #expect(busy.status == 5 && PrintedRemedy(busy, holding: "Retry: in ") != nil, "\(busy)")
             #expect(try await scene.refreshesAgain())
         }
     }

@@ -7,9 +7,9 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What a person does about resources and their issuers, step by step as it is said.
+    /// Remedies for problems with resources and their issuers, followed step by step.
     @Suite(.full) struct IssuerRemedyTests {
-        /// A resource that names an issuer of its own, which can be another one later, or says nothing.
+        /// A resource that names an issuer, which the test can change, or none.
         private struct Place {
             let scene: Scene
             let home: DemoIssuer
@@ -27,7 +27,7 @@ extension EndToEnd {
                         named.document.map { .json($0) } ?? .notFound
                     }
                 )
-                // Its own origin is no authorization server.
+                // Its own origin is not an authorization server.
                 for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
                     home.add(Route("GET", path) { _ in .notFound })
                 }
@@ -58,7 +58,7 @@ extension EndToEnd {
             }
         }
 
-        /// What a resource says of its issuer; `nil`: nothing.
+        /// The metadata of a resource, or `nil` if it publishes none.
         private final class Named: Sendable {
             private let value = Mutex<JSONValue?>(nil)
             var document: JSONValue? { value.withLock(\.self) }
@@ -70,7 +70,10 @@ extension EndToEnd {
         {
             let place = try await Place()
             let silent = try await place.tokenctl("add", "z", "--url", place.address)
-            let remedy = try #require(Remedy(silent, holding: "tokenctl add z --issuer URL"), "\(silent)")
+            let remedy = try #require(
+                PrintedRemedy(silent, holding: "tokenctl add z --issuer URL"),
+                "\(silent)"
+            )
             try await place.scene.follow(
                 remedy,
                 .command(
@@ -93,10 +96,10 @@ extension EndToEnd {
             let place = try await Place()
             place.names(place.scene.issuer)
             let none = try await place.tokenctl("mcp", "headers", place.address)
-            let first = try #require(Remedy(none, holding: "tokenctl login '"), "\(none)")
+            let first = try #require(PrintedRemedy(none, holding: "tokenctl login '"), "\(none)")
             // Without a terminal the login names the issuer to agree to.
-            let unasked = try await place.scene.paste(first.command)
-            let second = try #require(Remedy(unasked, holding: "--issuer '"), "\(unasked)")
+            let unasked = try await place.scene.paste(try #require(first.command))
+            let second = try #require(PrintedRemedy(unasked, holding: "--issuer '"), "\(unasked)")
             try await place.scene.follow(second, .command())
             #expect(try await place.tokenctl("mcp", "headers", place.address).status == 0)
         }
@@ -120,22 +123,23 @@ extension EndToEnd {
                     [BuiltPrograms.client, "login", place.address],
                     environment: place.scene.agent.environment
                 )
-                try await terminal.type("y", after: "Make a session and log in there? [y/N] ")
-                #expect(try await terminal.shows("Logged in to 127.0.0.1."), "\(terminal.screen)")
+                try await terminal.type("y", after: "Create a session and log in to this issuer? [y/N] ")
+                #expect(try await terminal.shows("Logged in to \"127.0.0.1\""), "\(terminal.screen)")
             }
             let file = place.scene.sessionFile("127.0.0.1")
             #expect(File.text(file)?.contains("\nissuer") == isWritten, "\(File.text(file) ?? "")")
             place.names(place.other)
             let moved = try await place.tokenctl("refresh", "127.0.0.1")
             #expect(moved.status == 2, "\(moved)")
-            let remedy = try #require(Remedy(moved, holding: "if that is right"), "\(moved)")
+            let remedy = try #require(PrintedRemedy(moved, holding: "tokenctl login 127.0.0.1"), "\(moved)")
             if isWritten {
                 let key = "issuer = \"\(place.other.issuer)\""
-                #expect(remedy.text.contains("set \(key) in the session's table"), "\(remedy)")
+                #expect(remedy.text.hasPrefix("\(key) if you trust this server"), "\(remedy)")
                 #expect(try await place.scene.paste("sed -i 's|^issuer .*|\(key)|' '\(file)'").status == 0)
             }
             // The agent looks at its files at a login, and once a second at most.
-            #expect(try await Polling.until { try await place.scene.paste(remedy.command).status == 0 })
+            let command = try #require(remedy.command, "\(remedy)")
+            #expect(try await Polling.until { try await place.scene.paste(command).status == 0 })
             #expect(try await place.tokenctl("refresh", "127.0.0.1").status == 0)
             #expect(place.other.tokenRequests("refresh_token") == 1)
         }
@@ -147,7 +151,7 @@ extension EndToEnd {
             place.names(place.scene.issuer, scope: "a \"b\"")
             let line = "tokenctl login z"
             let refused = try await place.scene.paste(line)
-            #expect(Remedy(refused, holding: "write scopes into the session") != nil, "\(refused)")
+            #expect(PrintedRemedy(refused, holding: "scopes of the session") != nil, "\(refused)")
             let file = place.scene.sessionFile("z")
             let written = try await place.scene.paste("echo 'scopes = [\"api\"]' >>'\(file)'")
             #expect(written.status == 0 && File.text(file)?.contains("\nscopes") == true, "\(written)")
@@ -157,7 +161,7 @@ extension EndToEnd {
             #expect(scope?.contains("api") == true)
         }
 
-        /// Of a login that a person has agreed to the resource may not change its mind on the way.
+        /// A resource must not change its issuer during a login that the user has agreed to.
         @Test func `the issuer of a login is the one that was agreed to`() async throws {
             let place = try await Place()
             place.names(place.scene.issuer)
@@ -169,7 +173,10 @@ extension EndToEnd {
                 "--issuer",
                 place.scene.issuer.issuer
             )
-            #expect(refused.status == 2 && refused.standardError.contains("takes no tokens of"), "\(refused)")
+            #expect(
+                refused.status == 2 && refused.standardError.contains("does not accept tokens from"),
+                "\(refused)"
+            )
             #expect(place.other.requests(to: "/token").isEmpty)
             #expect(
                 try await place.tokenctl("login", place.address, "--issuer", place.other.issuer).status == 0

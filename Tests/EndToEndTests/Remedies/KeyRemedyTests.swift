@@ -8,7 +8,7 @@ import Text
 extension EndToEnd {
     /// Remedies for keys, certificates and other files, by which a client proves itself.
     @Suite(.full) struct KeyRemedyTests {
-        /// A client without a person, which proves itself by `keys`.
+        /// Returns the table of a client that logs in without a user and authenticates with `keys`.
         private static func robot(_ keys: String) -> @Sendable (Scene) -> String? {
             { scene in
                 scene.filled(
@@ -40,7 +40,7 @@ extension EndToEnd {
         private static let ofKeys: [RemedyCase] = [
             RemedyCase(
                 name: "a key of a type that nobody takes",
-                remedy: "make an RSA, P-256 or Ed25519 key, as PEM or JWK",
+                remedy: "client_key_file to an RSA, P-256 or Ed25519 key",
                 arguments: ["get", "robot"],
                 then: 5,
                 configuration: robot(key),
@@ -49,7 +49,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a key that the server does not take",
-                remedy: "make an RSA key, as PEM or JWK, then tokenctl refresh robot",
+                remedy: "client_key_file to an RSA key in PEM or JWK format, then run tokenctl refresh robot",
                 arguments: ["get", "robot"],
                 then: 5,
                 issuer: {
@@ -61,7 +61,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a key with a passphrase",
-                remedy: "let client_key_command print it",
+                remedy: "client_key_command to a command that decrypts the key",
                 arguments: ["get", "robot"],
                 then: 5,
                 configuration: robot(key),
@@ -100,7 +100,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "an expired certificate",
-                remedy: "renew it",
+                remedy: "with a renewed certificate",
                 arguments: ["get", "robot"],
                 then: 5,
                 configuration: robot("client_certificate_file = \"HOME/certificate\"\n\(key)"),
@@ -158,7 +158,7 @@ extension EndToEnd {
         private static let ofTokens: [RemedyCase] = [
             RemedyCase(
                 name: "an exchange that is answered with a refresh token",
-                remedy: "set requested_token_type",
+                remedy: "requested_token_type = \"access_token\"",
                 arguments: ["get", "narrow"],
                 configuration: exchange,
                 prepare: answering(
@@ -174,7 +174,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a token that is bound to a key",
-                remedy: "set dpop = true",
+                remedy: "dpop = true",
                 arguments: ["get", "narrow"],
                 then: nil,
                 configuration: exchange,
@@ -202,7 +202,7 @@ extension EndToEnd {
             try shim.set(-3 * 86_400)
             try await scene.agent.start(extraEnvironment: shim.environment)
             let early = try await scene.agent.tokenctl("get", "robot")
-            let remedy = try #require(Remedy(early, holding: "check this machine's clock"), "\(early)")
+            let remedy = try #require(PrintedRemedy(early, holding: "the clock of this machine"), "\(early)")
             try shim.set(0)
             let after = try await scene.agent.tokenctl("refresh", "robot")
             #expect(!after.standardError.contains(remedy.text), "\(after)")
@@ -215,8 +215,8 @@ extension EndToEnd {
             try await scene.agent.start()
             let line = "tokenctl login work \(Scene.password.more)"
             let refused = try await scene.paste(line, input: Scene.password.input)
-            let remedy = "if its authority is a private one, name its certificate in ca_file"
-            let found = try #require(Remedy(refused, holding: remedy), "\(refused)")
+            let remedy = "ca_file to the certificate of the server's CA"
+            let found = try #require(PrintedRemedy(refused, holding: remedy), "\(refused)")
             let file = scene.agent.home.path("config/tokenagent/ca.pem")
             let text = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(text.replacing("flow =", with: "ca_file = \"\(file)\"\nflow ="))
@@ -241,8 +241,8 @@ extension EndToEnd {
             // Longer than a server that is being redeployed refuses its clients.
             try shim.set(700, sinceBoot: 700)
             let refused = try await scene.agent.tokenctl("refresh", "work")
-            let words = "then tokenctl refresh work; or wait until the server is ready: it is asked every 15"
-            let remedy = try #require(Remedy(refused, holding: words), "\(refused) \(scene.agent.log)")
+            let words = "then run tokenctl refresh work"
+            let remedy = try #require(PrintedRemedy(refused, holding: words), "\(refused) \(scene.agent.log)")
             try scene.agent.home.write("demo-secret-7f3a\n", to: "secret")
             try await scene.follow(remedy, .shell("tokenctl refresh work"))
             #expect(try await scene.agent.reaches("ready", "work"))

@@ -5,8 +5,9 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// Remedies are followed from the state in which they are printed, and the situation changes: a person who did what was
-    /// said is never told the same again.
+    /// Remedies, each followed from the state in which it is printed.
+    ///
+    /// A user who has followed a remedy must not get the same one again.
     @Suite struct RemedyTests {
         private static let other = """
             [session.other]
@@ -17,7 +18,7 @@ extension EndToEnd {
 
             """
 
-        private static func adding(_ keys: String) -> @Sendable (String, Remedy) -> String {
+        private static func adding(_ keys: String) -> @Sendable (String, PrintedRemedy) -> String {
             { text, _ in sessions(of: text, with: keys) }
         }
 
@@ -56,14 +57,14 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "no agent",
-                remedy: "start it with: tokenagent",
+                remedy: "Run: tokenagent",
                 arguments: ["status"],
                 prepare: { scene in try await scene.agent.end() },
                 followed: .command()
             ),
             RemedyCase(
                 name: "no ID token",
-                remedy: "add openid to the session's scopes, then tokenctl login work",
+                remedy: "openid in scopes of [session.work], then run tokenctl login work",
                 arguments: ["get", "work", "--id-token"],
                 configuration: { Scene.session("work", $0.issuer).replacing("\"openid\", ", with: "") },
                 prepare: { scene in
@@ -119,13 +120,13 @@ extension EndToEnd {
         private static let ofHosts: [RemedyCase] = [
             RemedyCase(
                 name: "git is set up without hosts",
-                remedy: "to hosts in [session.NAME], then tokenctl reload",
+                remedy: "hosts in [session.NAME], then run tokenctl reload",
                 arguments: ["setup", "git"],
                 followed: .configuration(adding("hosts = [\"git.example.com\"]"))
             ),
             RemedyCase(
                 name: "git is set up for a server that no hosts name",
-                remedy: "add git.example.com to hosts in [session.work], then tokenctl reload",
+                remedy: "hosts in [session.work], then run tokenctl reload",
                 arguments: ["setup", "git", "--session", "work", "--host", "git.example.com"],
                 followed: .configuration(adding("hosts = [\"git.example.com\"]"))
             ),
@@ -141,7 +142,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "git's helper without a session for any server",
-                remedy: "add git.example.com to hosts of the session that is for it, then tokenctl reload",
+                remedy: "hosts in [session.NAME], then run tokenctl reload",
                 arguments: ["git-credential", "get"],
                 input: host,
                 prepare: { scene in try await scene.logIn() },
@@ -149,7 +150,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "git's helper with a session without hosts",
-                remedy: "give --any-host, or set hosts in [session.work], then tokenctl reload",
+                remedy: "hosts in [session.work], then run tokenctl reload",
                 arguments: ["git-credential", "get", "--session", "work"],
                 input: host,
                 prepare: { scene in try await scene.logIn() },
@@ -157,7 +158,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "two sessions for one server",
-                remedy: "take it out of hosts of one of them, then tokenctl reload",
+                remedy: "hosts so that only one session matches, then run tokenctl reload",
                 arguments: ["terraform", "get", "git.example.com"],
                 configuration: { scene in
                     Scene.session("work", scene.issuer, more: "hosts = [\"git.example.com\"]")
@@ -173,13 +174,14 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "curl asks a server that hosts do not name",
-                remedy: "to hosts in [session.work], then tokenctl reload",
+                remedy: "hosts in [session.work] to include",
                 arguments: ["curl", "work", "--", "-s", "-o", "/dev/null", "ISSUER/resource"],
                 configuration: { Scene.session("work", $0.issuer, more: "hosts = [\"git.example.com\"]") },
                 prepare: { scene in try await scene.logIn() },
                 followed: .configuration { text, remedy in
-                    // The server is the second word.
-                    let server = remedy.text.split(separator: " ").dropFirst().first ?? ""
+                    // hosts in [session.work] to include SERVER, then run …
+                    let words = remedy.text.split(separator: ",").first?.split(separator: " ")
+                    let server = words?.last ?? ""
                     return text.replacing(
                         "[\"git.example.com\"]",
                         with: "[\"git.example.com\", \"\(server)\"]"
@@ -198,7 +200,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a session of the configuration file is removed",
-                remedy: "log out with tokenctl logout work, then delete the table",
+                remedy: "tokenctl logout work",
                 arguments: ["remove", "work"],
                 then: 7,
                 prepare: { scene in try await scene.logIn() },
@@ -208,7 +210,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "client credentials without a secret",
-                remedy: "use --client-secret-stdin",
+                remedy: "--client-secret-stdin, --client-secret-file or",
                 arguments: [
                     "add", "z", "--issuer", "ISSUER", "--client-id", "demo-confidential", "--flow",
                     "client_credentials",
@@ -223,7 +225,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "endpoints without one to log in at",
-                remedy: "use --authorization-endpoint URL",
+                remedy: "--authorization-endpoint, --device-authorization-endpoint or",
                 arguments: [
                     "add", "z", "--kind", "oauth2", "--token-endpoint", "ISSUER/token", "--client-id",
                     "demo-public",

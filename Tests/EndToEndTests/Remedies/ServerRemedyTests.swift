@@ -54,7 +54,7 @@ extension EndToEnd {
         private static let ofSecrets: [RemedyCase] = [
             RemedyCase(
                 name: "a client secret that nobody has given",
-                remedy: "give it: tokenctl login work --client-secret-stdin",
+                remedy: "tokenctl login work --client-secret-stdin",
                 arguments: loginByPassword,
                 input: Scene.password.input,
                 configuration: session("client_secret_sealed = true", client: "demo-confidential"),
@@ -66,7 +66,7 @@ extension EndToEnd {
             ),
             login(
                 "a server that takes no assertion of a secret",
-                "set client_authentication = \"private_key_jwt\" and a client_key_file, or \"basic\"",
+                "client_authentication to \"basic\", or \"private_key_jwt\" with client_key_file",
                 issuer: { $0.metadata["token_endpoint_auth_signing_alg_values_supported"] = ["RS256"] },
                 configuration: session(
                     confidential + "client_authentication = \"client_secret_jwt\"",
@@ -79,7 +79,7 @@ extension EndToEnd {
         private static let ofProofs: [RemedyCase] = [
             login(
                 "a server that binds no token to the key",
-                "have DPoP enabled for this client at the server, or remove dpop and log in again",
+                "dpop = false, or enable DPoP for this client at the server",
                 issuer: {
                     $0.dpop = .allowed
                     $0.ignoresProofs = true
@@ -92,7 +92,7 @@ extension EndToEnd {
         private static let ofIDTokens: [RemedyCase] = [
             login(
                 "a server that sends no ID token, which the session requires",
-                "add openid to scopes, or remove id_token = \"required\"",
+                "scopes to include openid, or remove id_token = \"required\"",
                 configuration: session(
                     "id_token = \"required\"",
                     replacing: "\"openid\", ",
@@ -102,7 +102,7 @@ extension EndToEnd {
             ),
             login(
                 "a server that says no more whose login it is",
-                "log out of the session first to log in without that",
+                "after a logout",
                 prepare: { scene in
                     try await scene.logIn()
                     scene.issuer.settings.knownScopes.remove("openid")
@@ -116,7 +116,7 @@ extension EndToEnd {
         private static let ofDiscovery: [RemedyCase] = [
             RemedyCase(
                 name: "a new session at an issuer that calls itself otherwise",
-                remedy: "if this is the right server, use --metadata-url",
+                remedy: "--metadata-url",
                 arguments: ["add", "z", "--issuer", "ISSUER", "--client-id", "demo-public"],
                 then: nil,
                 issuer: { $0.metadata["issuer"] = .string(otherIssuer) },
@@ -129,14 +129,14 @@ extension EndToEnd {
             ),
             login(
                 "an issuer that calls itself otherwise",
-                "if this is the right server, write issuer = \"\(otherIssuer)\" and metadata_url",
+                "issuer = \"\(otherIssuer)\" and metadata_url",
                 issuer: {
                     $0.metadata["issuer"] = .string(otherIssuer)
                     $0.idTokenClaims["iss"] = .string(otherIssuer)
                 },
                 followed: .configuration({ text, remedy in
-                    let keys =
-                        remedy.line.split(separator: "write ").last?.replacing(" and ", with: "\n") ?? ""
+                    let keys = remedy.text.replacing(" if you trust this server", with: "")
+                        .replacing(" and ", with: "\n")
                     let lines = text.split(separator: "\n").map {
                         $0.hasPrefix("issuer =") ? String(keys) : String($0)
                     }
@@ -145,7 +145,7 @@ extension EndToEnd {
             ),
             login(
                 "an issuer that spells itself otherwise",
-                "into the session, as the server spells it",
+                ", as the server spells it",
                 configuration: { scene in
                     Scene.session("work", scene.issuer).replacing("//127.0.0.1", with: "//localhost")
                 },
@@ -155,8 +155,7 @@ extension EndToEnd {
                     scene.issuer.settings.idTokenClaims["iss"] = .string(name)
                 },
                 followed: .configuration({ text, remedy in
-                    let key =
-                        remedy.text.split(separator: " into ").first?.split(separator: "write ").last ?? ""
+                    let key = remedy.text.split(separator: ", as ").first ?? ""
                     let lines = text.split(separator: "\n").map {
                         $0.hasPrefix("issuer =") ? String(key) : String($0)
                     }
@@ -168,13 +167,13 @@ extension EndToEnd {
         private static let ofClients: [RemedyCase] = [
             login(
                 "no client, and a server that registers none",
-                "register a client there and write its client_id into the session",
+                "client_id to a client registered at the server",
                 configuration: session("", replacing: "client_id = \"demo-public\"\n", with: ""),
                 followed: changing("scopes =", "client_id = \"demo-public\"\nscopes =")
             ),
             login(
                 "no client, and a server that refuses to register one",
-                "register one at the server and write its client_id into the session",
+                "client_id to a client registered at the server",
                 configuration: session("", replacing: "client_id = \"demo-public\"\n", with: ""),
                 prepare: { scene in
                     scene.issuer.settings.metadata["registration_endpoint"] =
@@ -187,7 +186,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "an import for a session without a client",
-                remedy: "write the client_id that the refresh token was given to into the session",
+                remedy: "client_id to the client that the refresh token was issued to",
                 arguments: ["login", "work", "--flow", "import"],
                 input: "no-token\n",
                 then: nil,
@@ -203,14 +202,14 @@ extension EndToEnd {
         private static let ofFlows: [RemedyCase] = [
             RemedyCase(
                 name: "a level of trust that only a browser can ask for",
-                remedy: "log in with --flow browser",
+                remedy: "--flow browser",
                 arguments: ["login", "work", "--flow", "device", "--acr", "high"],
                 again: ["login", "work", "--flow", "browser", "--acr", "high"],
                 followed: .shell("true")
             ),
             RemedyCase(
                 name: "an answer by form that nobody can paste",
-                remedy: "log in without --paste, or remove response_mode from authorization_parameters",
+                remedy: "without --paste",
                 arguments: ["login", "work", "--flow", "browser", "--paste"],
                 input: "x\n",
                 then: nil,

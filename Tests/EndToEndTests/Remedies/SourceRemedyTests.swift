@@ -23,11 +23,11 @@ extension EndToEnd {
         }
 
         @Test(arguments: [
-            Account(remedy: "store the JSON file that Google gives out with a new key of the account") { _ in
+            Account(remedy: "service_account_file to the JSON file of a key that Google created") { _ in
                 #"{"type":"authorized_user","client_id":"x"}"#
             },
             Account(
-                remedy: "write the address as token_endpoint if the assertions are meant for it",
+                remedy: "token_endpoint to the URL that the assertions are meant for",
                 tokenURI: "https://oauth2.example/token",
                 writesEndpoint: false
             ) { $0 },
@@ -47,7 +47,7 @@ extension EndToEnd {
             }
             let scene = try await KindScene([double.route]) { lines($0, row.writesEndpoint) }
             let refused = try await scene.get()
-            let remedy = try #require(Remedy(refused, holding: row.remedy), "\(refused)")
+            let remedy = try #require(PrintedRemedy(refused, holding: row.remedy), "\(refused)")
             try files.write(file, to: "account.json")
             if !row.writesEndpoint {
                 let text = try #require(File.text(scene.agent.configurationPath))
@@ -66,14 +66,13 @@ extension EndToEnd {
             let scene = try await JobScene()
             try await scene.agent.start()
             let outside = try await scene.agent.tokenctl("get", "work")
-            let start = "start the agent in a step of a job with the permission id-token: write"
-            #expect(Remedy(outside, holding: start) != nil, "\(outside)")
+            let start = "in an agent that a job with the permission id-token: write starts"
+            #expect(PrintedRemedy(outside, holding: start) != nil, "\(outside)")
             try await scene.agent.end()
             try await scene.start(bearer: "the job before")
             let over = try await scene.agent.tokenctl("refresh", "work")
-            let running =
-                "the job that started the agent has to be running, with the permission id-token: write"
-            #expect(Remedy(over, holding: running) != nil, "\(over)")
+            let running = "while the job runs, with its permission id-token: write"
+            #expect(PrintedRemedy(over, holding: running) != nil, "\(over)")
             try await scene.agent.end()
             try await scene.start()
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0, "\(scene.agent.log)")
@@ -84,17 +83,21 @@ extension EndToEnd {
             try await IdentityCenterScene.whileRunning { scene in
                 try await scene.logIn()
                 let token = try await scene.agent.tokenctl("get", "reader")
-                let own = try #require(Remedy(token, holding: "tokenctl aws reader"), "\(token)")
-                #expect(try await scene.agent.shell(own.command).status == 0)
+                let own = try #require(PrintedRemedy(token, holding: "tokenctl aws reader"), "\(token)")
+                #expect(try await scene.agent.shell(try #require(own.command)).status == 0)
                 let unnamed = try await scene.agent.tokenctl("aws", "sso")
-                let named = try #require(Remedy(unnamed, holding: "--account ID --role NAME"), "\(unnamed)")
+                let named = try #require(
+                    PrintedRemedy(unnamed, holding: "--account ID --role NAME"),
+                    "\(unnamed)"
+                )
+                let pattern = try #require(named.command)
                 func command(_ role: String) -> String {
-                    named.command.replacing("ID", with: IdentityCenterScene.account)
+                    pattern.replacing("ID", with: IdentityCenterScene.account)
                         .replacing("NAME", with: role)
                 }
                 let wrong = try await scene.agent.shell(command("NoSuchRole"))
-                let check = "check account and role, or have the role assigned"
-                #expect(Remedy(wrong, holding: check) != nil, "\(wrong)")
+                let check = "account and role to a role that is assigned to you"
+                #expect(PrintedRemedy(wrong, holding: check) != nil, "\(wrong)")
                 let right = try await scene.agent.shell(command("Admin"))
                 #expect(right.status == 0 && !right.standardError.contains(check), "\(right)")
             }
@@ -122,8 +125,8 @@ extension EndToEnd {
             try scene.agent.configure(plain + derived)
             #expect(try await scene.agent.tokenctl("reload").status == 0)
             let refused = try await scene.agent.tokenctl("get", "narrow")
-            let words = "add openid to the scopes of work and log in to it, or use its access token"
-            #expect(Remedy(refused, holding: words) != nil, "\(refused) \(scene.agent.log)")
+            let words = "openid in scopes of its source [session.work], then run tokenctl login work"
+            #expect(PrintedRemedy(refused, holding: words) != nil, "\(refused) \(scene.agent.log)")
             try scene.agent.configure(text + derived)
             #expect(try await scene.agent.tokenctl("reload").status == 0)
             try await scene.logIn()

@@ -22,28 +22,28 @@ extension EndToEnd {
         private static let ofKeyFiles: [RemedyCase] = [
             RemedyCase(
                 name: "the key file is missing",
-                remedy: "put the key file back, or unlock with another slot: `tokenctl unlock`",
+                remedy: "the key file back in its place, then run tokenctl unlock",
                 arguments: ["doctor"],
                 prepare: changing("mv \(keyFile) key"),
                 followed: .shell("mv key \(keyFile) && tokenctl unlock")
             ),
             RemedyCase(
                 name: "the key file is another one",
-                remedy: "put the original key file back, or unlock with another slot: `tokenctl unlock`",
+                remedy: "the original key file back in its place, then run tokenctl unlock",
                 arguments: ["doctor"],
                 prepare: changing("mv \(keyFile) key && umask 077 && head -c 32 /dev/urandom >\(keyFile)"),
                 followed: .shell("mv -f key \(keyFile) && tokenctl unlock")
             ),
             RemedyCase(
                 name: "the key file is open to others",
-                remedy: "make it a file of your own with mode 0600 and at least 32 random bytes",
+                remedy: "with a key file of your own with mode 0600 and at least 32 random bytes",
                 arguments: ["unlock"],
                 prepare: changing("chmod 644 \(keyFile)"),
                 followed: .shell("chmod 600 \(keyFile)")
             ),
             RemedyCase(
                 name: "the key file is gone, and a passphrase opens the store",
-                remedy: "unlock with another slot: `tokenctl unlock`",
+                remedy: "then run tokenctl unlock",
                 arguments: ["doctor"],
                 prepare: { scene in
                     try await scene.addPassphrase()
@@ -56,7 +56,7 @@ extension EndToEnd {
         private static let ofPassphrases: [RemedyCase] = [
             RemedyCase(
                 name: "a wrong passphrase",
-                remedy: "try again",
+                remedy: "tokenctl unlock",
                 arguments: ["doctor"],
                 prepare: { scene in
                     try await scene.addPassphrase()
@@ -70,7 +70,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a passphrase that is forgotten",
-                remedy: "forgotten: see unlock in tokenctl(1)",
+                remedy: "unlock in tokenctl(1)",
                 arguments: ["unlock", "--passphrase-stdin"],
                 input: "wrong\n",
                 again: ["get", "work"],
@@ -91,7 +91,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a new key for a store with a passphrase that is not given",
-                remedy: "give its secret as well, or remove the slot first",
+                remedy: "with the secret of slot 1, or after removing the slot",
                 arguments: ["vault", "rekey", "--key-file", "HOME/\(keyFile)"],
                 prepare: { try await $0.addPassphrase() },
                 followed: .shell("tokenctl vault slots remove 1 --key-file \(keyFile)")
@@ -101,7 +101,7 @@ extension EndToEnd {
         private static let ofSlots: [RemedyCase] = [
             RemedyCase(
                 name: "a slot that there is not",
-                remedy: "list them with `tokenctl vault slots`",
+                remedy: "tokenctl vault slots",
                 arguments: ["vault", "slots", "remove", "9"],
                 then: 2,
                 isRepeated: true,
@@ -109,7 +109,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "no slot is free",
-                remedy: "remove a slot first",
+                remedy: "after removing a slot",
                 arguments: ["vault", "slots", "add", "--type", "passphrase", "--passphrase-stdin"],
                 input: "word 3\ncorrect horse\n",
                 prepare: { scene in
@@ -123,7 +123,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "the last slot",
-                remedy: "add another slot first",
+                remedy: "after adding another slot",
                 arguments: ["vault", "slots", "remove", "0"],
                 input: "correct horse\n",
                 again: ["vault", "slots", "remove", "0", "--passphrase-stdin"],
@@ -133,14 +133,14 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a new vault for a store with sessions",
-                remedy: "log out everywhere first (`tokenctl logout --all`), or add a slot instead",
+                remedy: "tokenctl logout --all",
                 arguments: ["vault", "init", "--type", "keyfile"],
                 prepare: { try await $0.logIn() },
                 followed: .command()
             ),
             RemedyCase(
                 name: "a key file that the agent does not reach",
-                remedy: "make it, name it as keyfile in [vault], restart",
+                remedy: "keyfile in [vault] to an existing file, then run tokenctl shutdown && tokenagent",
                 arguments: ["vault", "slots", "add", "--type", "keyfile", "--path", "HOME/key"],
                 followed: .shell(
                     """
@@ -152,7 +152,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "the name of a slot is too long",
-                remedy: "use a shorter one: a script of your own can do the rest",
+                remedy: "with a shorter one, such as a script of your own",
                 arguments: [
                     "vault", "slots", "add", "--type", "command", "--", "HOME/unlock",
                     String(repeating: "x", count: 4_000),
@@ -178,7 +178,7 @@ extension EndToEnd {
         private static let ofPrograms: [RemedyCase] = [
             RemedyCase(
                 name: "the command that unlocks prints nothing",
-                remedy: "correct it, or use another way to unlock",
+                remedy: "unlock_command in [vault] to a command that prints a key",
                 arguments: ["vault", "slots", "add", "--type", "command", "--", "HOME/unlock"],
                 configuration: { scene in
                     scene.filled("[vault]\nunlock_command = [\"HOME/unlock\"]\n")
@@ -189,7 +189,7 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "the command that unlocks prints another key",
-                remedy: "correct the credential or command, or run `tokenctl unlock`",
+                remedy: "tokenctl unlock",
                 arguments: ["doctor"],
                 configuration: { scene in
                     scene.filled("[vault]\nunlock_command = [\"HOME/unlock\"]\n")
@@ -233,25 +233,25 @@ extension EndToEnd {
         private static let spoiled = [
             Spoiled(
                 spoil: "cp vault bak && echo x >>vault",
-                remedy: "restore the vault file from a backup, or move",
+                remedy: "after restoring the vault file from a backup, or moving",
                 mend: "cp bak vault && tokenagent",
                 status: 0
             ),
             Spoiled(
                 spoil: "echo x >>vault",
-                remedy: "move the directory away and log in again",
+                remedy: "or moving the state directory away",
                 mend: "mv ../tokenagent ../away && tokenagent",
                 status: 4
             ),
             Spoiled(
                 spoil: "chmod 777 .",
-                remedy: "make it yours alone (chown, chmod go-rwx)",
+                remedy: "to 0700, or",
                 mend: "chmod go-rwx . && tokenagent",
                 status: 0
             ),
             Spoiled(
                 spoil: "chmod 777 .",
-                remedy: "or choose another directory with --state-dir",
+                remedy: "or --state-dir to a directory of your own",
                 mend: "tokenagent --state-dir \"$HOME/other\"",
                 status: 4
             ),
@@ -263,7 +263,7 @@ extension EndToEnd {
             try await scene.agent.end()
             #expect(try await scene.paste("cd state/tokenagent && \(row.spoil)").status == 0)
             let refused = try await scene.paste("tokenagent")
-            #expect(refused.status != 0 && Remedy(refused, holding: row.remedy) != nil, "\(refused)")
+            #expect(refused.status != 0 && PrintedRemedy(refused, holding: row.remedy) != nil, "\(refused)")
             let mended = try await scene.paste("cd state/tokenagent && \(row.mend)")
             #expect(mended.status == 0, "\(mended)")
             #expect(try await scene.agent.tokenctl("get", "work").status == row.status)
@@ -280,10 +280,7 @@ extension EndToEnd {
             let zeros = "dd if=/dev/zero of='\(path)' bs=1 count=4 seek=\(cost) conv=notrunc"
             #expect(try await scene.paste("cp -p '\(path)' bak && \(zeros)").status == 0)
             let refused = try await scene.paste("tokenagent")
-            let remedy = Remedy(
-                refused,
-                holding: "restore the vault file from a backup: this one was tampered with"
-            )
+            let remedy = PrintedRemedy(refused, holding: "after restoring the vault file from a backup")
             #expect(refused.status != 0 && remedy != nil, "\(refused)")
             #expect(try await scene.paste("cp bak '\(path)' && tokenagent").status == 0)
             #expect(try await scene.agent.tokenctl("get", "work").status == 0)
@@ -293,13 +290,13 @@ extension EndToEnd {
         @Test func `an empty passphrase gets a character`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
-            func add(_ passphrase: String) async throws -> AgentSocket.Reply {
+            func add(_ passphrase: String) async throws -> ConnectedAgentSocket.Reply {
                 let slot = #"{"type":"passphrase","passphrase":"\#(passphrase)"}"#
                 return try await scene.agent.changeVault("POST", "slots", slot)
             }
             let refused = try await add("")
             #expect(
-                refused.status == 400 && refused.text.contains("give at least one character"),
+                refused.status == 400 && refused.text.contains("with at least one character"),
                 "\(refused.text)"
             )
             #expect(try await add("x").status == 200)
@@ -316,13 +313,13 @@ extension EndToEnd {
                 #expect(try await scene.agent.tokenctl("refresh", "work").status == 5)
                 let doctor = try await scene.agent.tokenctl("doctor")
                 let remedy = try #require(
-                    Remedy(doctor, holding: "correct the disk or the permissions"),
+                    PrintedRemedy(doctor, holding: "after fixing the disk or its permissions"),
                     "\(doctor)"
                 )
                 try await disk.makeRoom()
                 try await scene.follow(remedy, .command())
                 let after = try await scene.agent.tokenctl("doctor")
-                #expect(!after.standardOutput.contains(remedy.line), "\(after)")
+                #expect(!after.standardOutput.contains(remedy.lines), "\(after)")
             }
         }
 
@@ -332,8 +329,8 @@ extension EndToEnd {
                 let scene = try await Scene(in: disk.directory.path)
                 try await disk.fill()
                 let refused = try await scene.paste("tokenagent --foreground")
-                let words = "free the disk or correct its permissions, then start again"
-                let remedy = try #require(Remedy(refused, holding: words), "\(refused)")
+                let words = "after freeing disk space or correcting permissions"
+                let remedy = try #require(PrintedRemedy(refused, holding: words), "\(refused)")
                 try await disk.makeRoom()
                 try await scene.agent.start()
                 try await scene.logIn()
@@ -373,16 +370,16 @@ extension EndToEnd {
                 cat "$HOME/out"
                 """
             )
-            let words = "choose a local directory with --state-dir, or allow it with --allow-network-store"
-            #expect((Remedy(result, holding: words) != nil) == option.isEmpty, "\(result)")
+            let words = "--state-dir to a local directory, or --allow-network-store"
+            #expect((PrintedRemedy(result, holding: words) != nil) == option.isEmpty, "\(result)")
             #expect(result.standardOutput.contains("ready sessions=1") != option.isEmpty, "\(result)")
         }
 
         enum CounterCase: String, CaseIterable {
-            case olderCopy = "if this is it, set vault.rollback_counter_accept = "
-            case otherCounter = "name the right counter; if this is it, set vault.rollback_counter_accept = "
-            case notConfigured = "to go on without a counter, set vault.rollback_counter_accept = "
-            case unknownAge = "if it is the latest store, set vault.rollback_counter_accept = "
+            case olderCopy = "if no later copy of the store exists"
+            case otherCounter = "to the command for this store's counter, or vault.rollback_counter_accept = "
+            case notConfigured = "vault.rollback_counter, or vault.rollback_counter_accept = "
+            case unknownAge = "if this is the latest store"
         }
 
         @Test(arguments: CounterCase.allCases)
@@ -411,8 +408,8 @@ extension EndToEnd {
             }
             try await scene.agent.start()
             let refused = try await scene.agent.tokenctl("unlock")
-            let remedy = try #require(Remedy(refused, holding: row.rawValue), "\(refused)")
-            let words = remedy.line.split(separator: "rollback_counter_accept = ").last ?? ""
+            let remedy = try #require(PrintedRemedy(refused, holding: row.rawValue), "\(refused)")
+            let words = remedy.text.split(separator: "rollback_counter_accept = ").last ?? ""
             let number = try #require(Int(words.prefix { $0.isNumber }), "\(remedy)")
             #expect(try await scene.agent.end() == 0)
             try scene.configureCounter(isOn: row != .notConfigured, accepting: number)
@@ -432,7 +429,8 @@ extension EndToEnd {
             try scene.configureCounter(command: [other])
             try await scene.agent.start()
             let refused = try await scene.agent.tokenctl("unlock")
-            #expect(Remedy(refused, holding: "name the right counter") != nil, "\(refused)")
+            let words = "to the command for this store's counter"
+            #expect(PrintedRemedy(refused, holding: words) != nil, "\(refused)")
             #expect(try await scene.agent.end() == 0)
             try scene.configureCounter()
             try await scene.agent.start()

@@ -65,11 +65,11 @@ extension EndToEnd {
             )
             try await scene.agent.start()
             let result = try await scene.agent.tokenctl("doctor")
-            #expect(result.standardOutput.contains(" \(side) that of the servers: "), "\(result)")
+            #expect(result.standardOutput.contains(" \(side) the servers: "), "\(result)")
             #expect(result.standardOutput.contains("timedatectl set-ntp true"), "\(result)")
         }
 
-        /// A step itself cannot be tried here, as it would be one of the whole machine.
+        /// A step itself cannot be tested, because it would change the clock of the whole machine.
         @Test(.enabled(if: TestUser.isRoot, "only root reads the timers of an undumpable process"))
         func `the kernel is asked to tell of steps of the wall clock`() async throws {
             let scene = try await Scene.loggedIn()
@@ -94,9 +94,9 @@ extension EndToEnd {
             Attachment.record("the next look at the clock within \(soonest + 1) s", named: "figure")
         }
 
-        /// Seconds until each timer of the process goes off.
+        /// Returns the seconds until each timer of the process fires.
         ///
-        /// Without the one that is there for steps of the wall clock.
+        /// The timer that detects changes of the wall clock is not included.
         private func armedTimers(_ pid: Int32) -> [Int] {
             timers(pid).filter { !$0.contains("settime flags: 03") }.compactMap { text in
                 let line = text.split(separator: "\n").first { $0.hasPrefix("it_value: (") }
@@ -106,7 +106,7 @@ extension EndToEnd {
             }
         }
 
-        /// What the kernel says about each timer of the process.
+        /// Returns the kernel's description of each timer of the process.
         private func timers(_ pid: Int32) -> [String] {
             let directory = "/proc/\(pid)/fdinfo"
             let texts = File.names(in: directory).compactMap { File.text("\(directory)/\($0)") }

@@ -56,7 +56,7 @@ extension EndToEnd {
             )
             #expect(try await Polling.until { scene.agent.log.contains("no notifier") })
             let log = scene.agent.log
-            #expect(log.contains("a hook failed") && !log.contains("second"))
+            #expect(log.contains("hook failed") && !log.contains("second"))
             #expect(!log.utf8.contains(0x1B) && !log.utf8.contains(0x07))
         }
 

@@ -15,11 +15,11 @@ extension EndToEnd {
         private func scheduled(in outage: Duration) -> Int64 {
             var count: Int64 = 1
             var next = Duration.seconds(1)
-            var pause = Duration.seconds(1)
+            var delay = Duration.seconds(1)
             while next <= outage {
                 count += 1
-                pause *= 2
-                next += pause
+                delay *= 2
+                next += delay
             }
             return count
         }
@@ -32,7 +32,7 @@ extension EndToEnd {
             let waiting = try scene.agent.startTokenctl(["refresh", "work"])
             #expect(try await Polling.until(within: .seconds(120)) { try await scene.failures() >= 3 })
             #expect(try await scene.agent.reaches("retrying", "work"))
-            // Whoever is content with the present token notices nothing.
+            // The current token is still served.
             #expect(try await scene.agent.tokenctl("get", "work").line == old)
             let failures = try await scene.failures()
             let outage = ContinuousClock.now - start

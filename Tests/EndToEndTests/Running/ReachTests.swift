@@ -36,7 +36,7 @@ extension EndToEnd {
             let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
             let refused = try await logIn(with: file, in: scene)
             #expect(refused.status != 0)
-            #expect(refused.standardError.contains("restart"), "\(refused.standardError)")
+            #expect(refused.standardError.contains("tokenctl shutdown"), "\(refused.standardError)")
             try await scene.agent.end()
             try await scene.agent.start()
             try await scene.logIn()
@@ -50,7 +50,7 @@ extension EndToEnd {
                 [BuiltPrograms.agent, "--foreground", "-a", path],
                 environment: scene.agent.environment
             )
-            let socket = AgentSocket(path: path)
+            let socket = ConnectedAgentSocket(path: path)
             let answers = try await Polling.until {
                 try #require(agent.exitStatus == nil, "\(agent.standardError)")
                 return (try? await socket.request("GET", "/v1", within: .seconds(5)))?.status == 200
@@ -64,7 +64,7 @@ extension EndToEnd {
                 ["login", "work", "--socket", path, "--username", "alice", "--password-stdin"],
                 input: "alice-password\n"
             )
-            #expect(refused.standardError.contains("restart"), "\(refused)")
+            #expect(refused.standardError.contains("tokenctl shutdown"), "\(refused)")
             agent.signal(.terminate)
             #expect(try await agent.finish().status == 0)
             #expect(!File.exists(path))
@@ -100,7 +100,7 @@ extension EndToEnd {
             let body = #"{"type":"keyfile","path":"\#(key)"}"#
             let refused = try await scene.agent.changeVault("POST", "slots", body)
             #expect(refused.status != 200)
-            #expect(refused.text.contains("restart"), "\(refused.text)")
+            #expect(refused.text.contains("tokenctl shutdown && tokenagent"), "\(refused.text)")
             let text = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure("[vault]\nkeyfile = \"\(key)\"\n" + text)
             try await scene.agent.end()

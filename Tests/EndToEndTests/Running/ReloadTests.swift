@@ -26,12 +26,12 @@ extension EndToEnd {
             try await scene.agent.start()
             let same = try await scene.agent.tokenctl("doctor").standardOutput
             #expect(
-                same.contains("ok       configuration: the agent runs with \(scene.agent.configurationPath)")
+                same.contains("ok       configuration: the agent uses \(scene.agent.configurationPath)")
             )
             try add("z", to: scene)
             let doctor = try await scene.agent.tokenctl("doctor").standardOutput
-            #expect(doctor.contains("warning  configuration: the file differs"), "\(doctor)")
-            #expect(doctor.contains("added session.z; tokenctl reload"), "\(doctor)")
+            #expect(doctor.contains("warning  configuration: not reloaded: "), "\(doctor)")
+            #expect(doctor.contains("added session.z (run: tokenctl reload)"), "\(doctor)")
             let check = try await scene.agent.tokenctl("config", "check")
             #expect(check.status == 0)
             #expect(check.standardOutput.contains("added    session.z"), "\(check)")
@@ -45,7 +45,7 @@ extension EndToEnd {
                     == "\(scene.agent.configurationPath): 2 sessions\nadded    session.z\n"
             )
             let again = try await scene.agent.tokenctl("reload").standardOutput
-            #expect(again == "\(scene.agent.configurationPath): 2 sessions, nothing has changed\n")
+            #expect(again == "\(scene.agent.configurationPath): 2 sessions, no changes\n")
             let settled = try await scene.agent.tokenctl("config", "check").standardOutput
             #expect(!settled.contains("session.z"))
         }
@@ -61,7 +61,8 @@ extension EndToEnd {
             )
             try await scene.agent.start()
             let open = try await scene.agent.tokenctl("doctor").standardOutput
-            let finding = "session.z.client_secret_file: \(file): may be read by others; chmod 600 \(file)\n"
+            let finding =
+                "session.z.client_secret_file: \(file): is readable by other users (run: chmod 600 \(file))\n"
             #expect(open.contains("warning  configuration: \(finding)"), "\(open)")
             try #require(try await scene.agent.shell("chmod 600 '\(file)'").status == 0)
             let closed = try await scene.agent.tokenctl("doctor").standardOutput
@@ -79,7 +80,7 @@ extension EndToEnd {
             #expect(absent.status == 7)
             #expect(absent.standardError.contains("tokenctl config check"), "\(absent.standardError)")
             let doctor = try await scene.agent.tokenctl("doctor")
-            #expect(doctor.standardOutput.contains("problem  configuration: the file has a mistake"))
+            #expect(doctor.standardOutput.contains("problem  configuration: the file is invalid"))
             #expect(try await scene.token().isEmpty == false)
         }
 
@@ -114,13 +115,13 @@ extension EndToEnd {
             for _ in 0..<2 {
                 let reload = try await scene.agent.tokenctl("reload")
                 #expect(
-                    reload.standardOutput.contains("needs a restart of the agent: \(key): "),
+                    reload.standardOutput.contains("requires a restart of the agent: \(key): "),
                     "\(reload)"
                 )
                 #expect(reload.status == 1)
                 #expect(
                     reload.standardError.contains(
-                        "only after a restart of the agent; run: tokenctl shutdown"
+                        "only after a restart of the agent\n  Run: tokenctl shutdown\n"
                     ),
                     "\(reload)"
                 )
@@ -147,7 +148,7 @@ extension EndToEnd {
             let trusted = try await scene.agent.tokenctl("doctor").standardOutput
             #expect(
                 trusted.contains(
-                    "ok       server \(scene.issuer.issuer): trusted; its metadata names this issuer"
+                    "ok       server \(scene.issuer.issuer): trusted, metadata matches the issuer"
                 )
             )
             try await scene.logIn()
@@ -170,8 +171,8 @@ extension EndToEnd {
             let text = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(text + "ca_file = \"\(file)\"\n")
             let reload = try await scene.agent.tokenctl("reload").standardOutput
-            #expect(reload.contains("needs a restart of the agent: session.work.ca_file: "), "\(reload)")
-            #expect(scene.agent.log.contains("this needs a restart of the agent"))
+            #expect(reload.contains("requires a restart of the agent: session.work.ca_file: "), "\(reload)")
+            #expect(scene.agent.log.contains("change requires a restart of the agent"))
         }
 
         @Test(arguments: [
@@ -194,11 +195,11 @@ extension EndToEnd {
             for _ in 0..<2 {
                 let check = try await scene.agent.tokenctl("config", "check")
                 #expect(check.status == 0, "\(check)")
-                #expect(check.standardOutput.contains("needs a restart of the agent: "), "\(check)")
+                #expect(check.standardOutput.contains("requires a restart of the agent: "), "\(check)")
                 #expect(check.standardOutput.contains(place), "\(check)")
                 let reload = try await scene.agent.tokenctl("reload")
                 #expect(reload.status == 1, "\(reload)")
-                #expect(reload.standardOutput.contains("needs a restart of the agent: "), "\(reload)")
+                #expect(reload.standardOutput.contains("requires a restart of the agent: "), "\(reload)")
             }
             // What is said to help does.
             #expect(try await scene.agent.tokenctl("shutdown").status == 0)
@@ -219,7 +220,7 @@ extension EndToEnd {
             let damaged = try await scene.agent.tokenctl("doctor", extraEnvironment: on)
             #expect(damaged.status == 1, "\(damaged)")
             #expect(damaged.standardOutput.contains("problem  store: "), "\(damaged)")
-            #expect(damaged.standardOutput.contains("log in again"), "\(damaged)")
+            #expect(damaged.standardOutput.contains("restoring the vault file from a backup"), "\(damaged)")
         }
 
         @Test func `a home whose name is not UTF-8 is said to be the reason`() async throws {
@@ -251,7 +252,7 @@ extension EndToEnd {
                 doctor.standardOutput.contains("problem  server \(scene.issuer.issuer)/wrong: "),
                 "\(doctor)"
             )
-            #expect(doctor.standardOutput.contains("correct the address"), "\(doctor)")
+            #expect(doctor.standardOutput.contains("(set: the address or ca_file in"), "\(doctor)")
         }
     }
 }

@@ -6,7 +6,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What the store and the server see when agents come, go and stand still.
+    /// The store and the server while agents start, end and are stopped.
     @Suite struct RestartTests {
         @Test func `of two agents that start at once one holds the store, and the next takes it over`()
             async throws
@@ -20,7 +20,10 @@ extension EndToEnd {
                 let start = ContinuousClock.now
                 let (holder, path) = try await pair(scene, round)
                 takeovers.append(ContinuousClock.now - start)
-                let served = try await AgentSocket(path: path).request("GET", "/v1/sessions/work/token")
+                let served = try await ConnectedAgentSocket(path: path).request(
+                    "GET",
+                    "/v1/sessions/work/token"
+                )
                 #expect(served.json?["access_token"]?.string == token)
                 holder.signal(.kill)
                 try await holder.finish()
@@ -54,7 +57,7 @@ extension EndToEnd {
             #expect(agents[loser].exitStatus != 0)
             #expect(!File.exists(paths[loser]))
             let answers = try await Polling.until {
-                let reply = try? await AgentSocket(path: paths[1 - loser]).request("GET", "/v1")
+                let reply = try? await ConnectedAgentSocket(path: paths[1 - loser]).request("GET", "/v1")
                 return reply?.status == 200
             }
             try #require(answers, "\(agents[1 - loser].standardError)")
@@ -64,7 +67,7 @@ extension EndToEnd {
         @Test func `a hook that outlives a killed agent keeps no lock`() async throws {
             let directory = try TemporaryDirectory()
             let file = directory.path("pid")
-            // It ignores the end of its input and of its parents, and ends when the directory has gone.
+            // The hook ignores the end of its input and of its parents. It ends when the directory is removed.
             let hook = "trap '' HUP; echo $$ >\(file); while [ -e \(file) ]; do sleep 0.05; done"
             let scene = try await Scene.loggedIn(
                 more: "[hooks]\nevent = [\"setsid\", \"sh\", \"-c\", \"\(hook)\"]"

@@ -107,7 +107,7 @@ extension EndToEnd {
             let reload = try await scene.agent.tokenctl("reload")
             #expect(reload.status == 2)
             let places =
-                "\(scene.sessionFile("work")):1: session.work: is also at \(scene.agent.configurationPath):"
+                "\(scene.sessionFile("work")):1: session.work: has no effect: also defined at \(scene.agent.configurationPath):"
             #expect(reload.standardError.contains(places), "\(reload)")
             #expect(try await scene.token().isEmpty == false)
             try await scene.agent.end()
@@ -123,8 +123,11 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "z").status == 7)
             let doctor = try await scene.agent.tokenctl("doctor")
             #expect(doctor.status == 1)
-            #expect(doctor.standardOutput.contains("sessions.d: may be written by others"), "\(doctor)")
-            #expect(scene.agent.log.contains("sessions.d: may be written by others"))
+            #expect(
+                doctor.standardOutput.contains("sessions.d: must not be writable by group or others"),
+                "\(doctor)"
+            )
+            #expect(scene.agent.log.contains("sessions.d: must not be writable by group or others"))
         }
 
         @Test func `a socket that takes the place of another one in its directory needs no restart`()

@@ -182,7 +182,7 @@ extension EndToEnd {
                 ["/usr/bin/env", "python3", "-c", script, path, BuiltPrograms.agent, "--foreground"],
                 environment: scene.agent.environment
             )
-            let socket = AgentSocket(path: path)
+            let socket = ConnectedAgentSocket(path: path)
             let answers = try await Polling.until {
                 try #require(agent.exitStatus == nil, "\(agent.standardError)")
                 return (try? await socket.request("GET", "/v1", within: .seconds(5)))?.status == 200
@@ -230,7 +230,8 @@ extension EndToEnd {
             let good = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(good + Scene.session("home", scene.issuer))
             scene.agent.agent?.signal(.hangUp)
-            #expect(try await Polling.until { scene.agent.log.contains("is read again when unlocked") })
+            let words = "reload delayed until the agent is unlocked"
+            #expect(try await Polling.until { scene.agent.log.contains(words) })
             #expect(try await scene.agent.tokenctl("unlock").status == 0)
             #expect(try await scene.agent.tokenctl("get", "home").status == 4)
             #expect(try await scene.token().isEmpty == false)

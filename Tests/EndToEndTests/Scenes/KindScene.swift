@@ -103,7 +103,7 @@ struct KindScene {
     private var curlTrust: [String] { ["--cacert", agent.home.path("ca.pem")] }
 
     /// Tells the agent what a resource server said about `token`.
-    func report(_ token: String, status: Int = 401, body: String) async throws -> AgentSocket.Reply {
+    func report(_ token: String, status: Int = 401, body: String) async throws -> ConnectedAgentSocket.Reply {
         let report: JSONValue = [
             "token": .string(token), "status": .integer(status), "body": .string(body),
         ]

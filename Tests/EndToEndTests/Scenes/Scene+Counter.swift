@@ -7,21 +7,21 @@ import Testing
 extension Scene {
     private var counterPath: String { agent.home.path("counter") }
 
-    /// What the counter says.
+    /// The value of the counter, or `nil` if it cannot be read.
     var counter: Int? {
         File.text(agent.home.path("counter.value")).flatMap { Int($0.prefix { $0 != "\n" }) }
     }
 
-    /// Makes a counter of a file that says `value`.
+    /// Creates a counter with the value `value`.
     func makeCounter(at value: Int) throws {
         try agent.home.write("\(value)\n", to: "counter.value")
         try repairCounter()
     }
 
-    /// A counter that does as it should.
+    /// Replaces the counter by one that works.
     func repairCounter() throws { try breakCounter("") }
 
-    /// A counter that behaves as `cases` of the shell say, and for the rest as it should.
+    /// Replaces the counter by one with further `cases` of a shell script, which works in all other cases.
     func breakCounter(_ cases: String) throws {
         let script = """
             #!/bin/sh
@@ -51,17 +51,17 @@ extension Scene {
         )
     }
 
-    /// What the counter says once the agent has taken the step after its start and heard the answer.
+    /// Waits until the agent has completed the increment after its start, and returns the value of the counter.
     func settledCounter() async throws -> Int {
         let value = try await Polling.value { () -> Int? in
             guard let counter, counter > 0 else { return nil }
             let report = try await agent.socket.request("GET", "/v1/doctor").text
-            return report.contains("is refused (\(counter))") ? counter : nil
+            return report.contains("are rejected (\(counter))") ? counter : nil
         }
         return try #require(value, "\(agent.log)")
     }
 
-    /// Has the counter move beyond `value`, whatever step is under way: each unlocking asks for one.
+    /// Locks and unlocks the agent, which increments the counter each time, until its value exceeds `value`.
     func moveCounter(past value: Int, reading counter: () async throws -> Int?) async throws {
         for _ in 0..<5 {
             #expect(try await agent.tokenctl("lock").status == 0)
@@ -71,26 +71,26 @@ extension Scene {
         Issue.record("the counter did not move beyond \(value): \(agent.log)")
     }
 
-    /// The number that the last refusal says to set.
+    /// The number in the remedy of the last rejection in the log.
     var offeredNumber: Int? {
         agent.log.split(separator: "rollback_counter_accept = ").dropFirst().last
             .flatMap { Int($0.prefix { $0.isNumber }) }
     }
 
-    /// Keeps a copy of the store.
+    /// Copies the store to the directory `name`.
     func copyStore(to name: String) async throws {
         let done = try await agent.shell("cp -a '\(agent.statePath)' \"$HOME/\(name)\"")
         try #require(done.status == 0, "\(done.standardError)")
     }
 
-    /// Puts a copy in place of the store.
+    /// Replaces the store by the copy `name`.
     func putBackStore(_ name: String) async throws {
         let script = "rm -rf '\(agent.statePath)' && cp -a \"$HOME/\(name)\" '\(agent.statePath)'"
         let done = try await agent.shell(script)
         try #require(done.status == 0, "\(done.standardError)")
     }
 
-    /// Whether vault, manifest and records are those of the copy.
+    /// Returns `true` if vault, manifest and records are equal to those of the copy `name`.
     func storeIs(_ name: String) async throws -> Bool {
         let script = """
             cd '\(agent.statePath)' && for file in vault manifest keyfile sessions; do
@@ -100,7 +100,7 @@ extension Scene {
         return try await agent.shell(script).status == 0
     }
 
-    /// Expects a locked agent that says `reason` in its log, at an unlocking and in the diagnosis.
+    /// Expects a locked agent that reports `reason` in its log, to `unlock` and to `doctor`.
     func expectRefusal(saying reason: String, sourceLocation: SourceLocation = #_sourceLocation) async throws
     {
         #expect(try await agent.tokenctl("get", "work").status == 6, sourceLocation: sourceLocation)

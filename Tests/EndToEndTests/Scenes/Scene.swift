@@ -10,10 +10,10 @@ struct Scene {
     let issuer: DemoIssuer
     let agent: AgentUnderTest
 
-    /// Starts the issuer and lays out the agent's configuration; the agent itself is not started.
+    /// Starts the issuer and writes the agent's configuration, but does not start the agent.
     ///
-    /// `settings` changes the issuer, whose access tokens live ten minutes unless told otherwise, and `change`
-    /// how it listens; `session` holds more lines of `[session.work]`, `more` whatever stands in front of it.
+    /// `settings` changes the issuer, whose access tokens are valid for ten minutes by default, and `change` its
+    /// listening options. `session` has further lines of `[session.work]`, and `more` the lines before that table.
     init(
         _ settings: (inout IssuerSettings) -> Void = { _ in },
         options change: (inout DemoIssuer.Options) throws -> Void = { _ in },
@@ -55,7 +55,7 @@ struct Scene {
         """
     }
 
-    /// A scene whose agent runs and whose session `work` is logged in.
+    /// Returns a scene with a running agent whose session `work` is logged in.
     static func loggedIn(
         _ settings: (inout IssuerSettings) -> Void = { _ in },
         options change: (inout DemoIssuer.Options) throws -> Void = { _ in },
@@ -102,7 +102,7 @@ struct Scene {
         return result.line
     }
 
-    /// Whether the issuer's resource accepts `token`.
+    /// Returns `true` if the issuer's resource accepts `token`.
     func isAccepted(_ token: String) async throws -> Bool {
         let result = try await agent.shell(
             "curl -s -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer \(token)' \(issuer.issuer)/resource"
@@ -110,16 +110,18 @@ struct Scene {
         return result.line == "200"
     }
 
-    /// Refreshes so far, as the issuer counts them.
+    /// The number of refreshes that the issuer has received.
     var refreshes: Int { issuer.tokenRequests("refresh_token") }
 
-    /// Waits until an access token bought before this call has no life left.
+    /// Waits until an access token obtained before this call has expired.
     func accessTokenExpires() async throws -> Bool {
         let end = ContinuousClock.now + issuer.settings.accessLifetime + .milliseconds(50)
         return try await Polling.until { ContinuousClock.now >= end }
     }
 
-    /// Whether a refresh succeeds, once one that was under way, and may yet fail, has ended.
+    /// Retries until a refresh succeeds, because a refresh in flight may still fail.
+    ///
+    /// - Returns: `true` if one has succeeded in time.
     func refreshesAgain() async throws -> Bool {
         try await Polling.until { try await agent.tokenctl("refresh", "work").status == 0 }
     }
@@ -129,9 +131,11 @@ struct Scene {
 }
 
 extension ProgramResult {
-    /// Standard error is one line that says what happened.
+    /// Whether standard error is one line with an error message, and at most one more line with a remedy.
     var complainsInOneLine: Bool {
         let lines = standardError.split(separator: "\n", omittingEmptySubsequences: false)
-        return lines.count == 2 && lines[1].isEmpty && lines[0].count > 10
+        let labels = ["  Run: ", "  Set: ", "  See: ", "  Retry: ", "  Usage: "]
+        let others = lines.dropFirst().filter { line in !labels.contains { line.hasPrefix($0) } }
+        return lines.count <= 3 && others == [""] && lines[0].count > 10
     }
 }

@@ -138,7 +138,7 @@ extension EndToEnd {
             @Test func `a token for any bearer costs the login nothing, and is told`() async throws {
                 let scene = try await IdpyoidcScene(more: "dpop = true")
                 try await scene.logIn()
-                let reason = "the answer's token_type is Bearer, not DPoP"
+                let reason = "the token_type in the response is Bearer, not DPoP"
                 for _ in 0..<3 {
                     // The refresh token of each answer is kept: the server takes the next one and says the same.
                     let refresh = try await scene.agent.tokenctl("refresh", "work")

@@ -76,7 +76,7 @@ extension EndToEnd {
             let refused = try await scene.call("admin")
             #expect(refused.status == 4 && refused.complainsInOneLine, "\(refused)")
             let remedy = "tokenctl login work --scope 'mcp:admin'"
-            #expect(refused.standardError.hasSuffix("run: \(remedy)\n"), "\(refused)")
+            #expect(refused.standardError.hasSuffix("  Run: \(remedy)\n"), "\(refused)")
             // The token is good, and stays until there is another one.
             #expect(try await scene.get() == token)
             let stepped = try await scene.agent.shell(remedy)
@@ -101,7 +101,7 @@ extension EndToEnd {
             let told = try await scene.agent.tokenctl(report, input: token)
             #expect(told.status == 4 && told.standardOutput.isEmpty && told.complainsInOneLine, "\(told)")
             let remedy = "tokenctl login work --max-age 20s"
-            #expect(told.standardError.hasSuffix("run: \(remedy)\n"), "\(told)")
+            #expect(told.standardError.hasSuffix("  Run: \(remedy)\n"), "\(told)")
             let json = try await scene.agent.tokenctl(report + ["--json"], input: token)
             let answer = try JSONValue(parsing: json.standardOutput.utf8).object
             #expect(json.status == 4 && answer?["action"]?.string == "step_up", "\(json)")
@@ -129,7 +129,7 @@ extension EndToEnd {
             let refused = try await scene.call("fresh")
             #expect(refused.status == 4 && refused.complainsInOneLine, "\(refused)")
             let remedy = "tokenctl login work --max-age 20s"
-            #expect(refused.standardError.hasSuffix("run: \(remedy)\n"), "\(refused)")
+            #expect(refused.standardError.hasSuffix("  Run: \(remedy)\n"), "\(refused)")
             #expect(try await scene.get() == token)
             let stepped = try await scene.agent.shell(remedy)
             try #require(stepped.status == 0, "\(stepped) \(scene.agent.log)")

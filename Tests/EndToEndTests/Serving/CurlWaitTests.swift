@@ -16,7 +16,7 @@ extension EndToEnd {
             scene.issuer.queue(Disturbance(isHeld: true, grantType: "refresh_token"))
             let command = ["curl", "work", "--", "-s", "\(scene.issuer.issuer)/never"]
             let notices = [
-                "tokenctl: the server refused the token; waiting for a new one\n",
+                "tokenctl: the server rejected the token; waiting for a new one\n",
                 "tokenctl: waiting for a token\n",
             ]
             // The first waits for what its refusal asks for, the second for its first token.
@@ -30,6 +30,17 @@ extension EndToEnd {
                 curl.signal(.interrupt)
                 #expect(try await curl.finish().status == 128 + SIGINT)
             }
+        }
+
+        @Test func `a command at a terminal says that it waits, and nowhere else`() async throws {
+            let scene = try await Scene.loggedIn()
+            scene.issuer.queue(Disturbance(isHeld: true, grantType: "refresh_token"))
+            let command = [BuiltPrograms.client, "refresh", "work"]
+            let terminal = try ProgramAtTerminal(command, environment: scene.agent.environment)
+            #expect(try await terminal.shows("tokenctl: waiting for the agent"), "\(terminal.screen)")
+            let script = try scene.agent.startTokenctl(["refresh", "work"])
+            scene.issuer.release()
+            #expect(try await script.finish().standardError.isEmpty)
         }
     }
 }

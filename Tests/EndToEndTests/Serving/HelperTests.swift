@@ -39,7 +39,7 @@ extension EndToEnd {
             )
         }
 
-        /// An empty repository that shows itself to whoever brings `token`.
+        /// An empty repository that is served to requests with `token`.
         private func addRepository(to scene: Scene, accepting token: @escaping @Sendable () -> String?) {
             let advertisement = "001e# service=git-upload-pack\n00000000"
             scene.issuer.add(
@@ -148,7 +148,10 @@ extension EndToEnd {
             let scene = try await scene()
             let path = try await restrictedSocket(of: scene)
             let result = try await shell("TOKENAGENT_SOCK='\(path)' tokenctl doctor", in: scene)
-            #expect(result.status == 0 && result.standardOutput.contains("not at this socket"), "\(result)")
+            #expect(
+                result.status == 0 && result.standardOutput.contains("not available at this socket"),
+                "\(result)"
+            )
             #expect(!result.standardOutput.contains("process"), "\(result)")
         }
 

@@ -6,9 +6,9 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What crosses the socket in the direction of the peers.
+    /// The bytes that the agent sends to its peers.
     @Suite struct SocketBytesTests {
-        /// Passes everything on between a socket of its own and the agent's, and keeps what the agent says.
+        /// A relay between its own socket and the agent's, which records what the agent sends.
         private static let relay = """
             import socket, sys, threading
             listener = socket.socket(socket.AF_UNIX); listener.bind(sys.argv[1]); listener.listen(64)
@@ -77,7 +77,7 @@ extension EndToEnd {
             #expect(!bytes.contains("refresh_token\""))
         }
 
-        /// Every question whose answer is not a change.
+        /// Sends every request that changes nothing.
         private func askEverything(_ scene: Scene, _ path: String) async throws {
             for format in ["token", "json", "header", "env", "curl"] {
                 #expect(
@@ -94,7 +94,7 @@ extension EndToEnd {
                 _ = try await scene.agent.tokenctl(command + ["--socket", path])
             }
             for route in ["/v1", "/v1/metrics", "/v1/vault", "/v1/sessions/work", "/v1/audit", "/nonsense"] {
-                _ = try await AgentSocket(path: path).request("GET", route)
+                _ = try await ConnectedAgentSocket(path: path).request("GET", route)
             }
         }
     }

@@ -40,7 +40,7 @@ extension EndToEnd {
             let scene = try await Scene()
             try await scene.agent.start()
             let bytes = try await scene.agent.socket.exchange(Array(request.utf8), within: .seconds(10))
-            if let reply = AgentSocket.Reply(bytes) { #expect((400..<600).contains(reply.status)) }
+            if let reply = ConnectedAgentSocket.Reply(bytes) { #expect((400..<600).contains(reply.status)) }
             let honest = try await scene.agent.socket.request("GET", "/v1")
             #expect(honest.json?["locked"] == false)
         }

@@ -46,7 +46,7 @@ extension EndToEnd {
                 )
                 #expect(try await scene.agent.status("work")["last_error"]?.object?["class"] == "storage")
                 let doctor = try await scene.agent.tokenctl("doctor")
-                #expect(doctor.standardOutput.contains("store: work is not refreshed: "), "\(doctor)")
+                #expect(doctor.standardOutput.contains("store: work: not refreshed: "), "\(doctor)")
                 try await disk.makeRoom()
                 let start = ContinuousClock.now
                 // By itself: nobody asks.

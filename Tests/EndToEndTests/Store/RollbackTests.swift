@@ -33,7 +33,7 @@ extension EndToEnd {
 
             try await scene.putBackStore("older")
             try await scene.agent.start()
-            try await scene.expectRefusal(saying: "older copy")
+            try await scene.expectRefusal(saying: "old copy")
             #expect(try await scene.agent.end() == 0)
             #expect(try await scene.storeIs("older"), "a refusal changed the store")
 
@@ -150,7 +150,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
             #expect(
                 try await Polling.until {
-                    scene.agent.log.contains("old copies of the store may go unnoticed")
+                    scene.agent.log.contains("rollback counter failed")
                 }
             )
             let doctor = try await scene.agent.tokenctl("doctor")
@@ -190,12 +190,12 @@ extension EndToEnd {
             try scene.configureCounter(accepting: counter)
             try await scene.agent.start()
             #expect(try await scene.token().isEmpty == false)
-            #expect(scene.agent.log.contains("belong together from now on"))
+            #expect(scene.agent.log.contains("rollback counter accepted at"))
             #expect(try await Polling.until { (scene.counter ?? 0) > counter })
             #expect(try await scene.agent.end() == 0)
             try await scene.putBackStore("older")
             try await scene.agent.start()
-            try await scene.expectRefusal(saying: "older copy")
+            try await scene.expectRefusal(saying: "old copy")
         }
 
         @Test func `a store that had no counter adopts one that never moved, and no other`() async throws {
@@ -207,12 +207,12 @@ extension EndToEnd {
             try scene.configureCounter()
             try await scene.agent.start()
             #expect(try await scene.token() == token)
-            #expect(scene.agent.log.contains("has a counter from now on"))
+            #expect(scene.agent.log.contains("rollback counter adopted"))
             #expect(try await Polling.until { (scene.counter ?? 0) > 0 })
             #expect(try await scene.agent.end() == 0)
             try await scene.putBackStore("older")
             try await scene.agent.start()
-            try await scene.expectRefusal(saying: "may be an older copy")
+            try await scene.expectRefusal(saying: "may be an old copy")
         }
     }
 }

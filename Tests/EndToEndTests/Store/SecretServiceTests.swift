@@ -81,7 +81,7 @@ extension EndToEnd {
             let token = try await scene.token()
             #expect(try await scene.agent.end() == 0)
 
-            // Unlocked: no person is needed.
+            // The keyring is unlocked, so no user is needed.
             try await scene.agent.start(extraEnvironment: desktop.environment)
             #expect(try await scene.token() == token)
             #expect(try await scene.agent.end() == 0)
@@ -92,7 +92,7 @@ extension EndToEnd {
             try await scene.agent.start(extraEnvironment: desktop.environment)
             try await expectLocked(scene)
             try await desktop.end(keyring)
-            // Unlocked by the person later, it opens the store without a restart.
+            // If the user unlocks the keyring later, it opens the store without a restart.
             keyring = try await desktop.keyring(password: "desktop password")
             #expect(try await scene.agent.tokenctl("unlock").status == 0)
             #expect(try await scene.token() == token)
@@ -146,7 +146,7 @@ extension EndToEnd {
         ) async throws {
             #expect(try await scene.agent.tokenctl("get", "work").status == 6, sourceLocation: sourceLocation)
             #expect(
-                scene.agent.log.contains("a way to unlock does not work"),
+                scene.agent.log.contains("automatic unlock failed"),
                 "\(scene.agent.log)",
                 sourceLocation: sourceLocation
             )

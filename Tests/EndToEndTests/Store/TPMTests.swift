@@ -8,7 +8,7 @@ extension EndToEnd {
     private static let isMissing: Comment = "swtpm or tpm2-tools is not installed"
     private static let canUseTPM = Program.succeeds("systemd-creds --help | grep -q -e --tpm2-device")
 
-    /// What a TPM does for the store.
+    /// A TPM as rollback counter and unlock method of the store.
     @Suite(.full, .enabled(if: SoftwareTPM.isAvailable, isMissing), .serialized) struct TPMTests {
         @Test func `a TPM's counter tells an older copy of the whole store`() async throws {
             let tpm = try await SoftwareTPM.start()
@@ -32,7 +32,7 @@ extension EndToEnd {
 
             try await scene.putBackStore("older")
             try await scene.agent.start()
-            try await scene.expectRefusal(saying: "store is an older copy")
+            try await scene.expectRefusal(saying: "store is an old copy")
             #expect(try await scene.agent.end() == 0)
             #expect(try await scene.storeIs("older"))
 

@@ -6,11 +6,11 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What opens the store without a person, and what happens when it does not.
+    /// Unlock methods that need no user, and their failures.
     @Suite struct UnlockSourceTests {
         private static let key = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH"
 
-        /// A logged-in scene whose store only what `slot` describes opens; it is stopped.
+        /// Returns a stopped, logged-in scene whose store has `slot` as its only unlock method.
         private func scene(
             _ slot: String,
             extraEnvironment: [String: String] = [:]
@@ -44,7 +44,7 @@ extension EndToEnd {
             try await scene.agent.start()
             #expect(try await isLocked(scene))
             let log = scene.agent.log
-            #expect(log.contains("locked; unlock with: tokenctl unlock"), "\(log)")
+            #expect(log.contains("locked (run: tokenctl unlock)"), "\(log)")
             #expect(!log.contains("failed("), "\(log)")
             #expect(try await scene.agent.tokenctl("get", "work").status == 6)
             // Repaired, it opens the store without a restart.
@@ -72,7 +72,7 @@ extension EndToEnd {
             let answers = try await Polling.until(within: .seconds(120)) {
                 (try? await scene.agent.socket.request("GET", "/v1", within: .seconds(5)))?.status == 200
             }
-            // The agent is there long before, and who asks for something waits.
+            // The agent responds long before, but requests that need the store wait.
             #expect(answers && ContinuousClock.now - start < .seconds(29))
             let refusal = try await scene.agent.socket.request("GET", "/v1/sessions", within: .seconds(90))
             let duration = ContinuousClock.now - start
@@ -110,8 +110,11 @@ extension EndToEnd {
         }
 
         @Test(arguments: [
-            (["systemd-cred", "--credential", "foo"], "The credential foo delivered no key", "unit"),
-            (["command", "--", "false"], "The command false delivered no key", "correct it"),
+            (["systemd-cred", "--credential", "foo"], "the credential foo delivered no key", "unit"),
+            (
+                ["command", "--", "false"], "the command false delivered no key",
+                "to a command that prints a key"
+            ),
         ])
         func `a source that gives nothing is named as it is called, with what helps`(
             source: [String],

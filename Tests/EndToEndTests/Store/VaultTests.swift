@@ -18,7 +18,7 @@ extension EndToEnd {
             return scene
         }
 
-        private func unlock(_ scene: Scene, _ passphrase: String) async throws -> AgentSocket.Reply {
+        private func unlock(_ scene: Scene, _ passphrase: String) async throws -> ConnectedAgentSocket.Reply {
             try await scene.agent.socket.request(
                 "POST",
                 "/v1/unlock",
@@ -99,7 +99,7 @@ extension EndToEnd {
             #expect(isLocked)
             // A sentence, not how the code writes it.
             let log = started.standardError
-            #expect(log.contains("locked; unlock with: tokenctl unlock"), "\(log)")
+            #expect(log.contains("locked (run: tokenctl unlock)"), "\(log)")
             #expect(!log.contains("(\"") && !log.contains("(.") && !log.contains("failed("), "\(log)")
             started.signal(.terminate)
             try await started.finish()

@@ -25,7 +25,7 @@ import Testing
         (good, other) = (try identity(), try identity())
     }
 
-    private func trouble(with door: EtcdCredentials) async throws -> EtcdFailure? {
+    private func failure(with door: EtcdCredentials) async throws -> EtcdFailure? {
         let endpoint = try #require(EtcdEndpoint("https://127.0.0.1:1"))
         do throws(EtcdFailure) {
             let client = try EtcdClient([endpoint], door, on: .testing)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func `a certificate with its key opens`() async throws {
-        #expect(try await trouble(with: EtcdCredentials(authorities: authority, identity: good)) == nil)
+        #expect(try await failure(with: EtcdCredentials(authorities: authority, identity: good)) == nil)
     }
 
     @Test(arguments: ["", "\n", "-----BEGIN CERTIFICATE-----\n", "a: b\n"])
@@ -52,15 +52,15 @@ import Testing
             ),
         ]
         for (door, setting) in doors {
-            let trouble = try #require(try await trouble(with: door))
-            #expect(trouble.sentence.contains("what \(setting) names"), "\(trouble)")
-            #expect(trouble.remedy?.contains(setting) == true, "\(trouble)")
+            let failure = try #require(try await failure(with: door))
+            #expect(failure.sentence.contains("the file in \(setting) has no"), "\(failure)")
+            #expect(failure.remedy?.text.contains(setting) == true, "\(failure)")
         }
     }
 
     @Test func `a key of another certificate is found before anything is sent`() async throws {
         let mixed = EtcdCredentials.Identity(certificates: good.certificates, key: other.key)
-        let trouble = try await trouble(with: EtcdCredentials(authorities: authority, identity: mixed))
-        #expect(trouble == .insecure(.otherKey))
+        let failure = try await failure(with: EtcdCredentials(authorities: authority, identity: mixed))
+        #expect(failure == .insecure(.otherKey))
     }
 }

@@ -5,7 +5,7 @@ import Text
 
 @testable import EtcdClient
 
-/// What a refusal means, in etcd 3.4's own words.
+/// Error responses of the gateway, with the messages of etcd 3.4.
 @Suite struct RefusalTests {
     private static func failure(_ status: Int, _ body: String) -> EtcdFailure {
         GatewayError(status: status, body: Array(body.utf8)).failure
@@ -35,7 +35,7 @@ import Text
             "password"
         ),
         (400, #"{"message":"etcdserver: authentication is not enabled","code":9}"#, "auth enable"),
-        (400, #"{"message":"etcdserver: user name is empty","code":3}"#, "user and password"),
+        (400, #"{"message":"etcdserver: user name is empty","code":3}"#, "fleet.user"),
         (
             400,
             "CommonName of client sending a request against gateway will be ignored and not used as expected\n",
@@ -48,7 +48,7 @@ import Text
             Issue.record("\(failure)")
             return
         }
-        #expect(failure.remedy?.contains(remedy) == true && failure.isRefusal)
+        #expect(failure.remedy?.text.contains(remedy) == true && failure.isRefusal)
     }
 
     @Test(arguments: [
@@ -74,7 +74,7 @@ import Text
     ])
     func `members whose certificate is none for clients are named with the remedy`(words: String) {
         let failure = Self.failure(503, #"{"message":"\#(words)","code":14}"#)
-        #expect(failure.remedy?.contains("clientAuth") == true)
+        #expect(failure.remedy?.text.contains("clientAuth") == true)
     }
 
     @Test func `rights that have changed meanwhile want a new token`() {
@@ -85,7 +85,7 @@ import Text
     @Test func `an address without a gateway is named as one`() {
         let failure = Self.failure(404, "Not Found\n")
         #expect(failure.sentence.contains("JSON gateway") && !failure.mayHaveActed)
-        #expect(failure.remedy?.contains("client port into endpoints") == true)
+        #expect(failure.remedy?.text.contains("endpoints to etcd's client port") == true)
     }
 
     @Test func `words of a server are shown without tricks, and not all of them`() {

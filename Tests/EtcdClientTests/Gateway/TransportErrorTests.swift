@@ -4,7 +4,7 @@ import Testing
 
 @testable import EtcdClient
 
-/// What an error of the HTTP library is said to be.
+/// The conversion of errors of the HTTP library.
 @Suite struct TransportErrorTests {
     private static func handshake(_ words: String, endingAt end: Int? = .max) -> EtcdFailure? {
         TransportErrors(isSecure: true, certificateEnds: end).handshake(words)
@@ -26,7 +26,7 @@ import Testing
     ) {
         let failure = Self.handshake("error:1000007d:SSL routines:OPENSSL_internal:\(words)")
         #expect(failure == .insecure(distrust))
-        #expect(failure?.remedy?.contains(remedy) == true && failure?.mayHaveActed == false)
+        #expect(failure?.remedy?.text.contains(remedy) == true && failure?.mayHaveActed == false)
     }
 
     @Test func `a member calls a missing certificate a bad one`() {
@@ -51,7 +51,7 @@ import Testing
                 _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
             }
         }
-        #expect(EtcdFailure.closedPort.remedy?.contains("endpoints") == true)
+        #expect(EtcdFailure.closedPort.remedy?.text.contains("endpoints") == true)
     }
 
     @Test func `a host name that leads nowhere is said to be one`() async throws {
@@ -62,6 +62,6 @@ import Testing
                 _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
             }
         }
-        #expect(EtcdFailure.unknownHost.remedy?.contains("endpoints") == true)
+        #expect(EtcdFailure.unknownHost.remedy?.text.contains("endpoints") == true)
     }
 }

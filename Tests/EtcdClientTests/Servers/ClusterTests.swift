@@ -53,7 +53,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             return found
         }
         let wrong = try await failure(etcd.client(user: "keeper", password: "guess"))
-        #expect(wrong?.remedy?.contains("password") == true, "\(String(describing: wrong))")
+        #expect(wrong?.remedy?.text.contains("password") == true, "\(String(describing: wrong))")
         for (user, key) in [("reader", "/tokenagent/x"), ("keeper", "/elsewhere")] {
             let denied = try await failure(etcd.client(user: user), key)
             guard case .denied? = denied else {
@@ -62,9 +62,9 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             }
         }
         let nobody = try await failure(etcd.client())
-        #expect(nobody?.remedy?.contains("user") == true, "\(String(describing: nobody))")
+        #expect(nobody?.remedy?.text.contains("user") == true, "\(String(describing: nobody))")
         let named = try await failure(etcd.client(user: "keeper", certificate: "client_cn"))
-        #expect(named?.remedy?.contains("CommonName") == true, "\(String(describing: named))")
+        #expect(named?.remedy?.text.contains("CommonName") == true, "\(String(describing: named))")
         for (certificate, distrust) in [(nil, .noCertificate), ("stranger", .refusedCertificate)]
             as [(String?, EtcdTLSError)]
         {

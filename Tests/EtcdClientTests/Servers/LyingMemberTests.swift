@@ -5,11 +5,11 @@ import Testing
 
 @testable import EtcdClient
 
-/// Something that listens where a member should, and answers as it likes.
+/// A server at the address of a member that sends invalid responses.
 @Suite struct LyingMemberTests {
     private static let header = #""header":{"cluster_id":"1","member_id":"2","revision":"3"}"#
 
-    /// What a read and a change fail with at a server that answers each request like this.
+    /// Returns the errors of a read and a transaction at a server that handles each request with `respond`.
     private static func failures(
         within limit: Duration = .seconds(5),
         _ respond: @escaping @Sendable (StreamingServer.Peer) -> Void
@@ -54,7 +54,7 @@ import Testing
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n".utf8)
             peer.send([UInt8](repeating: 0x20, count: 9 << 20))
         }
-        #expect(failures == Array(repeating: .malformed("the answer is larger than 8 MiB"), count: 2))
+        #expect(failures == Array(repeating: .malformed("the response is larger than 8 MiB"), count: 2))
     }
 
     @Test func `an answer that trickles ends at the time limit`() async throws {
@@ -63,7 +63,7 @@ import Testing
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{".utf8)
             peer.waitUntilLeft()
         }
-        #expect(failures == Array(repeating: .unanswered("no answer in time"), count: 2))
+        #expect(failures == Array(repeating: .unanswered("timed out waiting for a response"), count: 2))
         #expect(ContinuousClock.now - began < .seconds(60))
     }
 
@@ -77,7 +77,7 @@ import Testing
                 try await client.transact(EtcdTransaction(if: [], then: []))
             }
             #expect(good.requests.isEmpty)
-            // The next call begins with the other one, and a read goes on there in any case.
+            // The next request begins at the other member, where a read is retried in any case.
             #expect(try await client.range(EtcdKeys(key: [0x61])).header.revision == 3)
         }
         try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen {
@@ -99,7 +99,7 @@ import Testing
         #expect(other.requests.count == 1 && good.requests.count == 1)
     }
 
-    /// What a watch tells at a server that begins each one, says `rest` and falls silent.
+    /// Calls `check` with the events of a watch at a server that begins each watch, sends `rest` and then nothing more.
     private static func watched(_ rest: String, _ check: (NewsList) async throws -> Void) async throws {
         let server = try StreamingServer { _, peer in
             peer.beginStream()

@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import EtcdClient
 
-/// What a watch has told so far.
+/// The events of a watch so far.
 final class NewsList: Sendable {
     private let news = Mutex<[EtcdWatchEvent]>([])
 
@@ -14,7 +14,7 @@ final class NewsList: Sendable {
 
     var all: [EtcdWatchEvent] { news.withLock(\.self) }
 
-    /// The values that keys were given, in order; `gone` where one was deleted.
+    /// The values written to keys, in order, with `gone` for a deletion.
     var values: [String] {
         all.flatMap { one -> [String] in
             guard case .changes(_, let changes) = one else { return [] }
@@ -31,13 +31,13 @@ final class NewsList: Sendable {
     }
 
     var failures: [EtcdFailure] {
-        all.compactMap { if case .trouble(let failure) = $0 { failure } else { nil } }
+        all.compactMap { if case .failed(let failure) = $0 { failure } else { nil } }
     }
 
     var troubles: Int { failures.count }
     var hasLostHistory: Bool { all.contains(.historyLost) }
 
-    /// History was lost, and the watch stands again.
+    /// Whether the watch has connected again after it lost history.
     var standsAfterLoss: Bool {
         let loss = all.firstIndex(of: .historyLost)
         return loss.map { all[$0...].contains { if case .connected = $0 { true } else { false } } } ?? false

@@ -8,7 +8,7 @@ import Text
 
 private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etcd.py"
 
-/// What a watch at Debian's etcd lives through.
+/// Watches at Debian's etcd: expired tokens, missed changes, and members without a leader.
 @Suite(.enabled(if: RealEtcd.script.isAvailable, isMissing), .serialized) struct WatchTests {
     private static let all = EtcdKeys(prefix: Array("/tokenagent/".utf8))
 
@@ -120,9 +120,9 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         }
     }
 
-    /// Whether a failure is that of somebody without rights, or without a name.
+    /// Returns `true` if `failure` is the expected one for `user`, who has no rights, or for a client without a user.
     private static func tells(_ failure: EtcdFailure, user: String?) -> Bool {
-        guard user != nil else { return failure.remedy?.contains("user") == true }
+        guard user != nil else { return failure.remedy?.text.contains("user") == true }
         if case .denied = failure { return true }
         return false
     }
@@ -158,7 +158,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
                         _ = try await client.range(Self.all)
                         Issue.record("it is let in")
                     } catch {
-                        #expect(error.remedy?.contains("certificate_file") == true, "\(error)")
+                        #expect(error.remedy?.text.contains("certificate_file") == true, "\(error)")
                         #expect(!error.mayHaveActed)
                     }
                 }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Text
 
-/// Conversations of a client with a server through the bridge.
+/// Sessions of a client with a server through the bridge.
 @Suite(.timeLimit(.minutes(3)))
 struct BridgeTests {
     @Test func `a conversation goes through, with the token and the server's session`() async throws {
@@ -27,7 +27,7 @@ struct BridgeTests {
             #expect(request.field("mcp-protocol-version") == "2025-11-25")
             #expect(request.field("mcp-shard") == "7")
         }
-        // It took leave. What still listened may be read after that, by a server that was busy.
+        // The bridge ended the session. A busy server may read a pending GET request after that.
         #expect(requests.last { $0.method != "GET" }?.method == "DELETE" && server.sessions.open == 0)
         #expect(run.agent.requests("GET /v1/sessions ").count == 1)
         #expect(run.agent.requests("/report").isEmpty)
@@ -77,9 +77,9 @@ struct BridgeTests {
         try await run.begin()
         #expect(try await Polling.until { server.listeners == 1 })
         run.call(1, "long")
-        // What comes together with the end may be lost with it, and is asked for again.
+        // Events that arrive together with the end of the stream may be lost, and are requested again.
         _ = try await run.message { $0["method"]?.string == "notifications/progress" }
-        // The rest comes by the stream that is asked for next.
+        // The rest arrives in the stream that is requested next.
         for await peer in calls.stream.prefix(1) { peer.leave() }
         #expect(try await Polling.until { server.listeners == 2 })
         #expect(server.requests.last { $0.method == "GET" }?.field("last-event-id") == "e-1")
@@ -99,7 +99,7 @@ struct BridgeTests {
         let run = try BridgeRun(to: server.address)
         try await run.begin()
         run.call(1, "long")
-        #expect(try await run.complaint(1).contains("ended without an answer"))
+        #expect(try await run.complaint(1).contains("ended before the request was answered"))
         #expect(try await run.finish())
     }
 
@@ -109,7 +109,7 @@ struct BridgeTests {
         try await run.begin()
         run.call(1)
         #expect(try await run.text(1) == "hello")
-        // It listens to the first session: the second is heard by another request.
+        // This stream belongs to the first session. The second session needs another request.
         #expect(try await Polling.until { server.listeners == 1 })
         server.forgetSessions()
         for id in 2...9 { run.call(Int64(id), text: "\(id)") }
@@ -117,14 +117,14 @@ struct BridgeTests {
         #expect(server.sessions.begun == 2)
         #expect(server.requests("notifications/initialized").count == 2)
         #expect(run.written.filter { $0.contains("protocolVersion") }.count == 1)
-        // What it says by itself is heard in the new session too.
+        // The server's own messages arrive in the new session too.
         #expect(try await Polling.until { server.listeners >= 2 })
         #expect(server.requests.last { $0.method == "GET" }?.field("mcp-session-id") == "session-2")
         #expect(try await run.finish())
         #expect(server.sessions.open == 0)
     }
 
-    /// What a server without the session answers, and how many sessions are begun.
+    /// The response of a server that does not know the session, and the number of sessions that are opened.
     @Test(arguments: [
         (#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID provided"}}"#, 2),
         (#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"No valid session ID provided"}}"#, 1),

@@ -28,7 +28,7 @@ struct BridgedServerIdentityTests {
         )
         run.send(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)
         let complaint = try await run.complaint(1)
-        let isForeign = complaint.contains("its certificate is for another host name")
+        let isForeign = complaint.contains("the certificate is for another host name")
         #expect(isForeign == !isReached, "\(complaint)")
         #expect(server.requests(to: "/mcp").isEmpty != isReached)
         #expect(try await run.finish())

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Text
 
-/// Something that happens once.
+/// A flag that is set once.
 final class Flag: Sendable {
     private let state = Mutex(false)
 
@@ -16,7 +16,9 @@ final class Flag: Sendable {
     }
 }
 
-/// Servers that break HTTP, streams of events, JSON-RPC or the protocol: the client is told, and nothing else happens.
+/// Servers that violate HTTP, event streams, JSON-RPC or MCP.
+///
+/// The client gets an error, and nothing else happens.
 @Suite(.timeLimit(.minutes(5)))
 struct HostileServerTests {
     private static let good = #"{"jsonrpc":"2.0","id":1,"result":"ok"}"#
@@ -38,33 +40,39 @@ struct HostileServerTests {
         "HTTP/1.1 \(status) X\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"
     }
 
-    /// What a server sends before it closes the connection, and a word of what the client is told.
+    /// The bytes that a server sends before it closes the connection, and a part of the error for the client.
     static let answers: [(String, String)] = [
-        ("", "no answer"), ("SSH-2.0-OpenSSH\r\n", "no answer"), ("HTTP/1.1 200 OK\r\n", "no answer"),
-        ("HTTP/9.9 200 OK\r\n\r\n", "no answer"),
-        (truncated, "no answer"),
+        ("", "no response"), ("SSH-2.0-OpenSSH\r\n", "no response"), ("HTTP/1.1 200 OK\r\n", "no response"),
+        ("HTTP/9.9 200 OK\r\n\r\n", "no response"),
+        (truncated, "no response"),
         (whole("<html>captive portal</html>", "text/html"), "neither JSON nor"),
-        (whole(""), "no JSON-RPC message"),
-        (whole("null"), "no JSON-RPC message"), (whole(#"{"jsonrpc":"2.0","id":1,"#), "no JSON-RPC message"),
-        (whole(#"{"jsonrpc":"2.0","id":1,"result":1,"id":2}"#), "no JSON-RPC message"),
-        (whole(#"{"jsonrpc":"2.0","id":2,"result":1}"#), "without an answer"),
-        (whole(#"{"jsonrpc":"2.0","id":"1","result":1}"#), "without an answer"),
-        (whole(String(repeating: "[", count: 100_000)), "no JSON-RPC message"),
-        (whole("event: x", "text/event-stream"), "without an answer"),
-        (whole("data: hello\n\n", "text/event-stream"), "no JSON-RPC message"),
-        (whole("data: {\"a\":\u{0}}\n\n", "text/event-stream"), "no JSON-RPC message"),
-        (whole("event: endpoint\ndata: /elsewhere\n\n", "text/event-stream"), "without an answer"),
+        (whole(""), "not a JSON-RPC message"),
+        (whole("null"), "not a JSON-RPC message"),
+        (whole(#"{"jsonrpc":"2.0","id":1,"#), "not a JSON-RPC message"),
+        (whole(#"{"jsonrpc":"2.0","id":1,"result":1,"id":2}"#), "not a JSON-RPC message"),
+        (whole(#"{"jsonrpc":"2.0","id":2,"result":1}"#), "before the request was answered"),
+        (whole(#"{"jsonrpc":"2.0","id":"1","result":1}"#), "before the request was answered"),
+        (whole(String(repeating: "[", count: 100_000)), "not a JSON-RPC message"),
+        (whole("event: x", "text/event-stream"), "before the request was answered"),
+        (whole("data: hello\n\n", "text/event-stream"), "not a JSON-RPC message"),
+        (whole("data: {\"a\":\u{0}}\n\n", "text/event-stream"), "not a JSON-RPC message"),
+        (
+            whole("event: endpoint\ndata: /elsewhere\n\n", "text/event-stream"),
+            "before the request was answered"
+        ),
         ("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", "status 202"),
         ("HTTP/1.1 204 No Content\r\n\r\n", "status 204"),
-        (redirect(301), "leads elsewhere"), (redirect(302), "leads elsewhere"),
-        (redirect(303), "leads elsewhere"),
-        (redirect(307), "leads elsewhere"), (redirect(308), "leads elsewhere"),
+        (redirect(301), "refusing to follow a redirect to http://169.254.169.254/"),
+        (redirect(302), "refusing to follow a redirect to http://169.254.169.254/"),
+        (redirect(303), "refusing to follow a redirect to http://169.254.169.254/"),
+        (redirect(307), "refusing to follow a redirect to http://169.254.169.254/"),
+        (redirect(308), "refusing to follow a redirect to http://169.254.169.254/"),
         ("HTTP/1.1 500 X\r\nContent-Length: 4\r\n\r\noops", "status 500"),
         ("HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n", "status 404"),
-        ("HTTP/1.1 429 X\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n", "try again in 30 s"),
+        ("HTTP/1.1 429 X\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n", "(retry: in 30s)"),
         (manyFields, "head"),
-        ("HTTP/1.1 200 OK\r\nX: \(String(repeating: "y", count: 200_000))\r\n\r\n", "answer"),
-        (badChunk, "without an answer"),
+        ("HTTP/1.1 200 OK\r\nX: \(String(repeating: "y", count: 200_000))\r\n\r\n", "response"),
+        (badChunk, "before the request was answered"),
     ]
 
     @Test(arguments: answers)
@@ -79,7 +87,7 @@ struct HostileServerTests {
         #expect(complaint.contains(words), "\(complaint)")
         #expect(complaint.utf8.allSatisfy { (0x20...0x7E).contains($0) } && complaint.utf8.count < 500)
         #expect(try await run.finish())
-        // One answer on standard output, and one request: it may have been carried out.
+        // The request is not repeated, because it may have been carried out.
         #expect(run.written.count == 1)
         #expect(server.requests.count == 1)
     }
@@ -103,7 +111,7 @@ struct HostileServerTests {
             "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"error\": {\r\n\"code\": -32602, \"message\": \"no\"\n}\n}",
             ["code": -32_602, "message": "no"]
         ),
-        // A line of its own would be the answer to another request.
+        // A separate line would be a response to another request.
         (
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"x\",\"data\":\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n}}",
             ["code": -1, "message": "x", "data": ["jsonrpc": "2.0", "id": 2, "result": [:]]]
@@ -114,22 +122,22 @@ struct HostileServerTests {
         ),
         (
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"x\",\"data\":\"\n{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":2}\n\"}}",
-            ["code": -32_000, "message": "the server answered with status 400"]
+            ["code": -32_000, "message": "the server responded with status 400"]
         ),
         (
             #"{"jsonrpc":"2.0","id":1,"error":"text"}"#,
-            ["code": -32_000, "message": "the server answered with status 400: text"]
+            ["code": -32_000, "message": "the server responded with status 400: text"]
         ),
         (
             #"{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":"m"}}"#,
-            ["code": -32_000, "message": "the server answered with status 400: m"]
+            ["code": -32_000, "message": "the server responded with status 400: m"]
         ),
         (
             #"{"error":"invalid_request","error_description":"no header"}"#,
-            ["code": -32_000, "message": "the server answered with status 400: no header"]
+            ["code": -32_000, "message": "the server responded with status 400: no header"]
         ),
-        ("<html>error</html>", ["code": -32_000, "message": "the server answered with status 400"]),
-        // The identifier of another request, or of another kind, is not believed.
+        ("<html>error</html>", ["code": -32_000, "message": "the server responded with status 400"]),
+        // The identifier of another request, or one of another type, is ignored.
         (#"{"jsonrpc":"2.0","id":2,"error":{"code":-5,"message":"m"}}"#, ["code": -5, "message": "m"]),
         (#"{"jsonrpc":"2.0","id":"1","error":{"code":-5,"message":"m"}}"#, ["code": -5, "message": "m"]),
         (#"{"jsonrpc":"2.0","id":{},"error":{"code":-5,"message":"m"}}"#, ["code": -5, "message": "m"]),
@@ -139,31 +147,31 @@ struct HostileServerTests {
         ),
         (
             "\u{FEFF}{\"error\":\"invalid_request\",\"error_description\":\"no header\"}",
-            ["code": -32_000, "message": "the server answered with status 400: no header"]
+            ["code": -32_000, "message": "the server responded with status 400: no header"]
         ),
-        // Lines that end with CR alone, or as some terminals see it.
+        // Lines that end with CR alone, or with a line separator of Unicode.
         (
             "{\"jsonrpc\":\"2.0\",\r\"id\":1,\r\"error\":{\"code\":-5,\r\"message\":\"a\u{2029}b\"}}\r",
             ["code": -5, "message": "a\u{2029}b"]
         ),
-        // A result is no rejection, and a batch is no answer to one request.
+        // A result is not an error, and a batch is not a response to one request.
         (
             #"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#,
-            ["code": -32_000, "message": "the server answered with status 400"]
+            ["code": -32_000, "message": "the server responded with status 400"]
         ),
         (
             #"[{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"m"}},{"jsonrpc":"2.0","id":2,"result":{}}]"#,
-            ["code": -32_000, "message": "the server answered with status 400"]
+            ["code": -32_000, "message": "the server responded with status 400"]
         ),
         (
             #"{"jsonrpc":"2.0","id":1,"error":{"code":-5.5,"message":"m"}}"#,
-            ["code": -32_000, "message": "the server answered with status 400: m"]
+            ["code": -32_000, "message": "the server responded with status 400: m"]
         ),
         (
             #"{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"m"},"error":{"code":-6,"message":"n"}}"#,
-            ["code": -32_000, "message": "the server answered with status 400"]
+            ["code": -32_000, "message": "the server responded with status 400"]
         ),
-        (endless, ["code": -32_000, "message": "the server answered with status 400"]),
+        (endless, ["code": -32_000, "message": "the server responded with status 400"]),
     ]
 
     private static let endless: String =
@@ -198,7 +206,7 @@ struct HostileServerTests {
         let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
         run.send(#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
         let complaint = try await run.complaint(1)
-        #expect(complaint.hasPrefix("the server answered with status 400: no"), "\(complaint)")
+        #expect(complaint.hasPrefix("the server responded with status 400: no"), "\(complaint)")
         #expect(complaint.utf8.allSatisfy { (0x20...0x7E).contains($0) })
         #expect(try await run.finish())
     }
@@ -257,7 +265,7 @@ struct HostileServerTests {
         let server = try StreamingServer { _, peer in peer.waitUntilLeft() }
         let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
         for id in 1...257 { run.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"a"}"#) }
-        #expect(try await run.complaint(257).contains("256 requests are under way"))
+        #expect(try await run.complaint(257).contains("256 requests in flight"))
         for id in 1...256 {
             run.send(#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":\#(id)}}"#)
         }

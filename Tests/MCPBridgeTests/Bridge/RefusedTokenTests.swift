@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Text
 
-/// What the bridge does where the server or the agent has something against the token.
+/// The bridge's handling of tokens that the server rejects or that the agent denies.
 @Suite(.timeLimit(.minutes(3)))
 struct RefusedTokenTests {
     @Test func `a refused token is reported once, and every request is sent once more`() async throws {
@@ -53,7 +53,7 @@ struct RefusedTokenTests {
             #expect(try await run.complaint(Int64(id)).contains("status 401"))
         }
         #expect(try await run.finish())
-        // Each second try is with the token that the next request begins with.
+        // Each retry uses the token with which the next request begins.
         #expect(
             server.requests.map(\.token) == [1, 2, 2, 3, 3, 4, 4, 5, 5, 6].map { "at-\($0)" }
         )
@@ -88,7 +88,7 @@ struct RefusedTokenTests {
         run.call(1)
         let error = try #require(try await run.answer(1)["error"]?.object)
         let message = error["message"]?.string ?? ""
-        #expect(message.hasSuffix("run: tokenctl login work --scope 'admin; $(id)'"), "\(message)")
+        #expect(message.hasSuffix("(run: tokenctl login work --scope 'admin; $(id)')"), "\(message)")
         #expect(error["data"]?.object?["code"]?.string == "login_required")
         #expect(error["data"]?.object?["remedy"]?.string?.hasPrefix("tokenctl login work --scope") == true)
         #expect(try await run.finish())
@@ -118,7 +118,8 @@ struct RefusedTokenTests {
         for id in 1...40 {
             let scope = id.isMultiple(of: 2) ? "read" : "write"
             let complaint = try await run.complaint(Int64(id))
-            #expect(complaint.hasSuffix("run: tokenctl login work --scope '\(scope)'"), "\(id): \(complaint)")
+            let remedy = "(run: tokenctl login work --scope '\(scope)')"
+            #expect(complaint.hasSuffix(remedy), "\(id): \(complaint)")
         }
         #expect(try await run.finish())
     }
@@ -143,7 +144,7 @@ struct RefusedTokenTests {
         server.refuse("at-1")
         run.call(1, "write")
         let complaint = try await run.complaint(1)
-        #expect(complaint.hasSuffix("run: tokenctl login work --scope 'write'"), "\(complaint)")
+        #expect(complaint.hasSuffix("(run: tokenctl login work --scope 'write')"), "\(complaint)")
         #expect(server.requests("tools/call").map(\.token) == ["at-1", "at-2"])
         #expect(run.agent.requests("/report").count == 2)
         #expect(try await run.finish())
@@ -170,14 +171,14 @@ struct RefusedTokenTests {
         }
         let asked = run.agent.requests("/token").count
         for await peer in calls.stream.prefix(1) { peer.leave() }
-        #expect(try await run.complaint(1) == "work: it is over; run: tokenctl login work")
+        #expect(try await run.complaint(1) == "work: it is over (run: tokenctl login work)")
         #expect(run.agent.requests("/token").count == asked + 1)
         #expect(try await run.finish())
     }
 
     @Test(arguments: [
         ("login_required", 401, "run: tokenctl login work"), ("locked", 423, "run: tokenctl unlock"),
-        ("temporarily_unavailable", 503, "try again"), ("denied", 403, "no"),
+        ("temporarily_unavailable", 503, "(retry: in 7s)"), ("denied", 403, "no"),
     ])
     func `why there is no token is told in place of an answer`(
         code: String,
@@ -218,7 +219,7 @@ struct RefusedTokenTests {
         for id in 1...3 {
             run.call(Int64(id))
             let complaint = try await run.complaint(Int64(id))
-            #expect(complaint == "work: the login is over; run: tokenctl login work")
+            #expect(complaint == "work: the login is over (run: tokenctl login work)")
             run.agent.change { $0.token = .answer(over, status: 401) }
         }
         #expect(run.agent.requests("/report").count == 1)
@@ -238,7 +239,7 @@ struct RefusedTokenTests {
         let run = try BridgeRun(to: server.address, resource: server.origin + "/other")
         run.send(#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#)
         let complaint = try await run.complaint(1)
-        #expect(complaint == "no session is for \(server.address); run: tokenctl login '\(server.address)'")
+        #expect(complaint == "no session for \(server.address) (run: tokenctl login '\(server.address)')")
         #expect(server.requests.isEmpty && run.agent.requests("/token").isEmpty)
         #expect(try await run.finish())
     }
@@ -253,7 +254,7 @@ struct RefusedTokenTests {
         run.call(2)
         #expect(try await run.complaint(2).contains("run: tokenctl unlock"))
         #expect(server.requests("tools/call").count == 1)
-        // Somebody else has logged in since.
+        // Another user has logged in meanwhile.
         run.agent.change {
             $0.token = .answer(
                 #"{"session":"work","access_token":"other","token_type":"Bearer","expires_in":600}"#

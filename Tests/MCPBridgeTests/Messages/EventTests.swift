@@ -100,17 +100,17 @@ struct EventTests {
 
     @Test func `a stream that breaks is come back to later and later, but soon after news`() throws {
         var place = EventStreamCursor()
-        #expect(place.pause == .seconds(1) && place.fields.isEmpty)
+        #expect(place.delay == .seconds(1) && place.fields.isEmpty)
         for _ in 0..<3 { place.hasFailed() }
-        #expect(place.pause == .seconds(8))
+        #expect(place.delay == .seconds(8))
         for _ in 0..<30 { place.hasFailed() }
-        #expect(place.pause == .seconds(300))
+        #expect(place.delay == .seconds(300))
         place.hasEnded()
-        #expect(place.pause == .seconds(4))
+        #expect(place.delay == .seconds(4))
         var stream = ServerSentEvents()
         _ = try stream.append(Array("id: 5\nretry: 0\ndata: a\n\n".utf8))
         place.take(stream, hadMessage: false)
-        #expect(place.pause == .milliseconds(100))
+        #expect(place.delay == .milliseconds(100))
         #expect(place.fields.map(\.value) == ["5"])
         place.hasEnded()
         #expect(place.failures == 0)

@@ -39,8 +39,8 @@ struct LineTests {
 
     private static func fields(_ text: String) throws -> [String]? {
         let packet = try RPCPacket(parsing: Array(text.utf8))
-        guard let version = RoutingFields.version(of: packet) else { return nil }
-        return RoutingFields.fields(for: packet, version: version).map { "\($0.name): \($0.value)" }
+        guard let version = MCPRoutingHeaders.version(of: packet) else { return nil }
+        return MCPRoutingHeaders.fields(for: packet, version: version).map { "\($0.name): \($0.value)" }
     }
 
     @Test(arguments: [
@@ -78,7 +78,7 @@ struct LineTests {
         ("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?="), ("\u{7F}", "=?base64?fw==?="),
     ])
     func `a value that a field cannot hold is in Base64`(text: String, value: String) {
-        #expect(RoutingFields.encoded(text) == value)
+        #expect(MCPRoutingHeaders.encoded(text) == value)
     }
 
     @Test func `arguments are repeated in fields where a tool's schema says so`() throws {

@@ -8,11 +8,13 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Answers whose text `String` takes minutes for, and answers that are too much to keep.
+/// Responses with text that `String` needs minutes to compare, and responses that are too large to store.
 struct HostileAnswerTests {
-    /// A megabyte of marks in an order that Unicode has sorted before it compares.
+    /// A megabyte of combining marks, which Unicode sorts before it compares them.
     private static let marks = String(repeating: "\u{301}\u{323}", count: 1 << 18)
-    /// Processor time of this thread; what is measured takes a few tens of milliseconds, `String` minutes.
+    /// The limit of this thread's processor time.
+    ///
+    /// The measured code takes tens of milliseconds, and `String` minutes.
     private static let limit: Duration = .seconds(10)
 
     private func expectSoon(_ what: String, _ body: () -> Void) {
@@ -111,7 +113,7 @@ struct HostileAnswerTests {
         bench.exchange.always("https://tokens.example/token", .json(body))
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.kind == .misbehaved)
-        #expect(failure.message.contains("more than 500 words"))
+        #expect(failure.message.contains("more than 500 scopes"))
         let list = (0..<10_000).map { #""s\#($0)""# }.joined(separator: ",")
         #expect(throws: TokenResponse.Problem.self) {
             try TokenResponse(try object(#""access_token":"at","scope":[\#(list)]"#))
@@ -124,7 +126,7 @@ struct HostileAnswerTests {
         #expect(answer.scope?.count == 500)
     }
 
-    /// What came with the status, and whether the whole of it is shown.
+    /// The status, and whether the whole text of the response is shown.
     @Test(arguments: [(500, false), (503, false), (599, false), (400, true), (403, true)])
     func `a server in trouble is quoted with a hundred characters`(status: Int, isWhole: Bool) {
         let text = String(repeating: "0123456789", count: 25)

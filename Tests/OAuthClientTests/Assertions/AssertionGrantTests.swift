@@ -205,11 +205,11 @@ struct AssertionGrantTests {
     /// The file of a key, and what is wrong with it.
     @Test(
         arguments: [
-            (TestKeys.encryptedPKCS8, 0o600, "is encrypted", "let assertion_key_command print it"),
-            (TestKeys.p384, 0o600, "P-256", "make an RSA"),
-            (TestKeys.edwards, 0o644, "may be read by others", "chmod 600"),
-            (TestKeys.edwards, 0o620, "may be written by others", "chmod go-w"),
-            ("x", 0o600, "holds neither PEM nor a JWK", nil),
+            (TestKeys.encryptedPKCS8, 0o600, "is encrypted", "assertion_key_command to a command"),
+            (TestKeys.p384, 0o600, "P-256", "assertion_key_file to an RSA"),
+            (TestKeys.edwards, 0o644, "is readable by other users", "chmod 600"),
+            (TestKeys.edwards, 0o620, "is writable by other users", "chmod go-w"),
+            ("x", 0o600, "contains neither PEM nor a JWK", nil),
         ] as [(String, UInt32, String, String?)]
     )
     func `an assertion's key that cannot be used is named, and nothing is sent`(
@@ -224,7 +224,10 @@ struct AssertionGrantTests {
         #expect(failure.kind == (words == "is encrypted" ? .misconfigured : .helperFailed))
         #expect(failure.message.hasPrefix("assertion_key_file \(key.path): "))
         #expect(failure.message.contains(words), "\(failure)")
-        #expect(remedy.map { failure.remedy?.hasPrefix($0) == true } ?? (failure.remedy == nil), "\(failure)")
+        #expect(
+            remedy.map { failure.remedy?.text.hasPrefix($0) == true } ?? (failure.remedy == nil),
+            "\(failure)"
+        )
         #expect(bench.exchange.sent.isEmpty)
     }
 

@@ -101,15 +101,21 @@ struct ClientCertificateTests {
         ),
         (
             Certificates.good, Certificates.otherKey, "client_certificate_file",
-            "does not belong to the key in client_key_file"
+            "does not match the key in client_key_file"
         ),
-        (Certificates.goodKey, Certificates.goodKey, "client_certificate_file", "holds no PEM certificate"),
-        (Certificates.good, Certificates.good, "client_key_file", "holds a certificate, not a private key"),
+        (
+            Certificates.goodKey, Certificates.goodKey, "client_certificate_file",
+            "contains no PEM certificate"
+        ),
+        (
+            Certificates.good, Certificates.good, "client_key_file",
+            "contains a certificate, not a private key"
+        ),
         (
             Certificates.good, TestKeys.encryptedSEC1, "client_key_file",
             "the key is encrypted with a passphrase"
         ),
-        (Certificates.good, TestKeys.edwardsJWK, "client_key_file", "holds no key as PEM"),
+        (Certificates.good, TestKeys.edwardsJWK, "client_key_file", "contains no PEM key"),
     ])
     func `a certificate that cannot be shown is told, and nothing is sent`(
         certificate: String,

@@ -8,7 +8,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Assertions that somebody else has signed, read anew for every request.
+/// Assertions signed by other programs, which are read again for every request.
 struct ExternalAssertionTests {
     private let token = ClientAssertionTests.token
     private let answer = ClientAssertionTests.answer
@@ -52,9 +52,9 @@ struct ExternalAssertionTests {
         let rows: [(String, String)] = [
             (directory.path("missing"), "No such file or directory"),
             (directory.path("."), "is a directory, not a file"),
-            (try directory.write("a.b.c", to: "open", mode: 0o666), "may be written by others"),
+            (try directory.write("a.b.c", to: "open", mode: 0o666), "is writable by other users"),
             (try directory.write("", to: "empty"), "is empty"),
-            (try directory.write("a b", to: "two"), "holds something else than one assertion"),
+            (try directory.write("a b", to: "two"), "contains something other than one assertion"),
             (try directory.write(String(repeating: "a", count: 70_000), to: "long"), "is larger than 64 KiB"),
         ]
         for (path, words) in rows {
@@ -144,13 +144,13 @@ struct ExternalAssertionTests {
         bench.memory.lock()
         try bench.memory.unlock()
         let failure = try #require(try await bench.refresh().failure)
-        #expect(failure.kind == .misconfigured && failure.remedy?.contains("id-token: write") == true)
+        #expect(failure.kind == .misconfigured && failure.remedy?.text.contains("id-token: write") == true)
         #expect(bench.exchange.sent.isEmpty)
     }
 
     @Test func `an agent that no job has started says so`() async throws {
         let bench = try Bench(profile(.gitHubActions))
         let failure = try #require(try await bench.refresh().failure)
-        #expect(failure.kind == .misconfigured && failure.remedy?.contains("id-token: write") == true)
+        #expect(failure.kind == .misconfigured && failure.remedy?.text.contains("id-token: write") == true)
     }
 }

@@ -67,9 +67,9 @@ struct ServiceAccountGrantTests {
         let bench = try Bench(Self.profile(planted))
         let failure = try #require(try await AssertionGrantTests.refresh(bench).failure)
         #expect(failure.kind == .misconfigured && failure.message.contains("https://evil.example/token"))
-        #expect(failure.remedy?.contains("token_endpoint") == true)
+        #expect(failure.remedy?.text.contains("token_endpoint") == true)
         #expect(bench.exchange.sent.isEmpty)
-        // Where a person has written the address, that is where it goes.
+        // A configured address takes precedence.
         let endpoint = AssertionGrantTests.endpoint
         let written = try Bench(Self.profile(planted, at: endpoint))
         written.exchange.expect(endpoint, AssertionGrantTests.answer)
@@ -101,18 +101,18 @@ struct ServiceAccountGrantTests {
         ] as [JSONObject]
     )
     func `another file is no service account's, and is not quoted`(changes: JSONObject) async throws {
-        try await Self.expectMistake(in: try Self.file(changes), "holds no key of a service account")
+        try await Self.expectMistake(in: try Self.file(changes), "contains no service account key")
     }
 
     @Test(arguments: ["{}", "[]", "secret", #"{"type":"service_account","type":"service_account"}"#])
     func `what is no key file at all is not quoted either`(text: String) async throws {
-        try await Self.expectMistake(in: try TemporaryFile(text), "holds no key of a service account")
+        try await Self.expectMistake(in: try TemporaryFile(text), "contains no service account key")
     }
 
     @Test(
         arguments: [
-            (TestKeys.encryptedPKCS8, "is encrypted"), (TestKeys.ellipticPKCS8, "it takes RS256"),
-            ("x", "holds neither PEM nor a JWK"),
+            (TestKeys.encryptedPKCS8, "is encrypted"), (TestKeys.ellipticPKCS8, "supported: RS256"),
+            ("x", "contains neither PEM nor a JWK"),
         ] as [(String, String)]
     )
     func `a key that Google would not take is named`(key: String, words: String) async throws {
@@ -125,7 +125,7 @@ struct ServiceAccountGrantTests {
         #expect(failure.kind == .misconfigured)
         #expect(failure.message.hasPrefix("service_account_file \(file.path): "), "\(failure)")
         #expect(failure.message.contains(words), "\(failure)")
-        #expect(failure.remedy != nil && failure.remedy?.contains("command") == false)
+        #expect(failure.remedy != nil && failure.remedy?.text.contains("command") == false)
         #expect(!"\(failure)".contains("secret"))
         #expect(bench.exchange.sent.isEmpty)
     }

@@ -93,26 +93,26 @@ struct SigningKeyTests {
     }
 
     @Test(arguments: [
-        ("", "holds neither PEM nor a JWK"), ("{", "holds neither PEM nor a JWK"),
-        ("{\"keys\":[]}", "is a set of keys, not one key"),
-        ("{\"kty\":\"RSA\"}", "holds a public key, not the private one"),
-        (Certificates.good, "holds a certificate, not a private key"),
-        (TestKeys.ellipticPublic, "holds a public key, not the private one"),
+        ("", "contains neither PEM nor a JWK"), ("{", "contains neither PEM nor a JWK"),
+        ("{\"keys\":[]}", "is a key set, not one key"),
+        ("{\"kty\":\"RSA\"}", "contains a public key, not the private key"),
+        (Certificates.good, "contains a certificate, not a private key"),
+        (TestKeys.ellipticPublic, "contains a public key, not the private key"),
         (TestKeys.encryptedPKCS8, "the key is encrypted with a passphrase"),
         (TestKeys.encryptedSEC1, "the key is encrypted with a passphrase"),
         (TestKeys.p384, "the key is damaged or not on the curve P-256"),
-        (TestKeys.agreement, "keys of this kind are not supported"),
+        (TestKeys.agreement, "this type of key is not supported"),
         (TestKeys.shortRSA, "the RSA key is damaged or has fewer than 2048 bits"),
-        (TestKeys.edwards.replacing("MC4C", with: "MC4?"), "the key in it is damaged"),
+        (TestKeys.edwards.replacing("MC4C", with: "MC4?"), "the key is damaged"),
         (
             TestKeys.edwards.replacing("PRIVATE", with: "OPENSSH PRIVATE"),
-            "keys of this kind are not supported"
+            "this type of key is not supported"
         ),
-        (TestKeys.edwardsJWK.replacing("Ed25519", with: "Ed448"), "keys of this kind are not supported"),
+        (TestKeys.edwardsJWK.replacing("Ed25519", with: "Ed448"), "this type of key is not supported"),
         (TestKeys.edwardsJWK.replacing("f2A", with: "f"), "the Ed25519 key is damaged"),
         (
             TestKeys.edwardsJWK.replacing("\"OKP\"", with: "\"OKP\",\"alg\":\"ECDH-ES\""),
-            "the key is for ECDH-ES, with which it cannot sign here"
+            "the key is for ECDH-ES, which is not supported"
         ),
     ])
     func `what is no usable key is told in one sentence`(text: String, sentence: String) throws {
@@ -122,7 +122,8 @@ struct SigningKeyTests {
 
     @Test func `an encrypted key has a way out`() throws {
         let problem = #expect(throws: SigningKey.Problem.self) { try SigningKey(TestKeys.encryptedPKCS8) }
-        #expect(problem?.remedy("client_key_command")?.hasPrefix("let client_key_command print it") == true)
+        let remedy = problem?.remedy("client_key_file", command: "client_key_command")
+        #expect(remedy?.text.hasPrefix("client_key_command to a command that decrypts the key") == true)
     }
 
     @Test(

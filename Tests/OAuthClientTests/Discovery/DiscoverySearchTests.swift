@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Where the metadata of an issuer is looked for, and whose it may be.
+/// The addresses at which an issuer's metadata is searched, and the issuers it may name.
 struct DiscoverySearchTests {
     private static let address = "https://other.example/p/.well-known/openid-configuration?p=signin"
 
@@ -29,12 +29,12 @@ struct DiscoverySearchTests {
         }
     }
 
-    /// What servers answer for a place that they do not know.
+    /// Responses of servers for an address that they do not know.
     static let nonsense: [ScriptedExchange.Answer] = [
         .json("", status: 302, headers: ["location": "/login"]), .json("<html>hello</html>"),
         .json("", status: 403),
         .json("{}"), .json("[]"), .json("{\"issuer\":\"https://evil.example\"}"), .json("", status: 404),
-        .json("<html></html>", status: 404), .failure(.oversized("the answer is larger than 1 MiB")),
+        .json("<html></html>", status: 404), .failure(.oversized("the response is larger than 1 MiB")),
     ]
 
     @Test(arguments: nonsense)
@@ -85,8 +85,8 @@ struct DiscoverySearchTests {
         bench.exchange.expect(TestIssuer.oauthURL, status: 404, "")
         #expect(
             await failure(bench)?.message
-                == "\(TestIssuer.discoveryURL): answered 301: a redirect to https://login.example/ [2Jstart, which is "
-                + "not followed"
+                == "\(TestIssuer.discoveryURL): returned 301: refusing to follow the redirect to "
+                + "https://login.example/ [2Jstart"
         )
     }
 
@@ -99,17 +99,21 @@ struct DiscoverySearchTests {
         bench.exchange.expect(TestIssuer.oauthURL, status: 302, "")
         let failure = await failure(bench)
         #expect(failure?.kind == .misconfigured)
-        #expect(failure?.message.contains("is of issuer https://id.example/other, not") == true)
+        #expect(failure?.message.contains("is for issuer https://id.example/other, not") == true)
         #expect(
             failure?.remedy
-                == "if this is the right server, write issuer = \"https://id.example/other\" and metadata_url = "
-                + "\"\(TestIssuer.discoveryURL)\""
+                == .set(
+                    "issuer = \"https://id.example/other\" and metadata_url = "
+                        + "\"\(TestIssuer.discoveryURL)\" if you trust this server"
+                )
         )
     }
 
     // MARK: Names of issuers
 
-    /// Configured, published: only an empty path and a slash are the same without a word.
+    /// The configured issuer, the published one, and whether they are the same without a warning.
+    ///
+    /// Only an empty path and `/` are.
     @Test(arguments: [
         ("https://id.example/", "https://id.example", true),
         ("https://id.example", "https://id.example/", true),
@@ -130,7 +134,7 @@ struct DiscoverySearchTests {
             #expect(failure?.kind == .misconfigured)
             return
         }
-        // From here on it is the document's spelling that counts.
+        // From here on, the document's spelling applies.
         #expect(try await bench.server.discovery.metadata().issuer == named)
     }
 
@@ -155,7 +159,9 @@ struct DiscoverySearchTests {
         }
     }
 
-    /// What a person wrote, and what the document says: a slash at the end, the case of the host, the default port.
+    /// The configured issuer, the published one, and whether its spelling is adopted.
+    ///
+    /// A final slash, the case of the host and the default port may differ.
     @Test(arguments: [
         ("https://t.eu.auth0.com", "https://t.eu.auth0.com/", true),
         ("https://auth.example/application/o/app", "https://auth.example/application/o/app/", true),
@@ -186,12 +192,12 @@ struct DiscoverySearchTests {
             return
         }
         #expect(IssuerCapabilities(try found.get()).issuer == published)
-        // A session that has it otherwise is told how it is spelled.
+        // The error for a session with another spelling names the right one.
         let strict = await Discovery.fetch(description, bench.server.tools)
         guard case .failure(let failure) = strict else {
             return #expect(IssuerName.areSame(written, published))
         }
-        #expect(failure.remedy == "write issuer = \"\(published)\" into the session, as the server spells it")
+        #expect(failure.remedy == .set("issuer = \"\(published)\", as the server spells it"))
     }
 
     @Test func `a template stands for no issuer`() async throws {
@@ -203,8 +209,8 @@ struct DiscoverySearchTests {
         )
         bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
         let failure = await failure(bench)
-        #expect(failure?.message.contains("one for each tenant") == true)
-        #expect(failure?.remedy?.contains("your own tenant") == true)
+        #expect(failure?.message.contains("for many tenants") == true)
+        #expect(failure?.remedy?.text.contains("your own tenant") == true)
         let kind = ServerProfile.Kind.oidc(issuer: template, metadata: Self.address)
         #expect(kind.problems.map(\.key) == ["issuer"])
     }
@@ -216,7 +222,7 @@ struct DiscoverySearchTests {
         bench.exchange.expect(Self.address, TestIssuer.metadata())
         let metadata = try await bench.server.discovery.metadata()
         #expect(metadata.issuer == TestIssuer.url)
-        // The host of the document may be anywhere; others that only the document names may not.
+        // The document's own host may have a private address. Other hosts that only the document names may not.
         #expect(metadata.publicAddressOnly(metadata.token))
         #expect(!metadata.publicAddressOnly(try EndpointURL("https://other.example/token")))
         #expect(bench.exchange.sent.map(\.url) == [Self.address])
@@ -270,7 +276,7 @@ struct DiscoverySearchTests {
         let metadata = try await bench.server.discovery.metadata()
         #expect(metadata.token.description == "https://id.example/t" && metadata.issuer == TestIssuer.url)
         #expect(metadata.authorization?.description == "https://id.example/a" && metadata.revocation == nil)
-        #expect(metadata.remarks == ["the endpoints that are written are used, as there is no metadata"])
+        #expect(metadata.remarks == ["no metadata, using the configured endpoints"])
     }
 
     @Test func `they do not replace metadata that are only away, or were there once`() async throws {

@@ -84,14 +84,14 @@ struct DiscoveryTests {
                 "device_authorization_endpoint", "http://id.example/device",
                 "must begin with https:// (plain http is for this machine only)"
             ),
-            ("device_authorization_endpoint", "http://localhost/", "leads into a private network"),
-            ("jwks_uri", "https://169.254.169.254/latest", "leads into a private network"),
-            ("revocation_endpoint", "https://10.0.0.1/", "leads into a private network"),
-            ("end_session_endpoint", "https://LOCALHOST./", "leads into a private network"),
-            ("jwks_uri", "https://[fe80::1]/", "leads into a private network"),
+            ("device_authorization_endpoint", "http://localhost/", "points into a private network"),
+            ("jwks_uri", "https://169.254.169.254/latest", "points into a private network"),
+            ("revocation_endpoint", "https://10.0.0.1/", "points into a private network"),
+            ("end_session_endpoint", "https://LOCALHOST./", "points into a private network"),
+            ("jwks_uri", "https://[fe80::1]/", "points into a private network"),
             (
                 "pushed_authorization_request_endpoint", "https://[::ffff:10.0.0.1]/",
-                "leads into a private network"
+                "points into a private network"
             ),
         ] as [(String, JSONValue, String)]
     )
@@ -104,7 +104,7 @@ struct DiscoveryTests {
         let without = try await metadata(TestIssuer.metadata([name: .null])).get()
         #expect(without.remarks.isEmpty)
         var expected = IssuerCapabilities(without)
-        expected.remarks = ["\(name) is not used: it \(reason)"]
+        expected.remarks = ["ignored \(name): it \(reason)"]
         #expect(IssuerCapabilities(found) == expected)
         #expect(found.token == without.token && found.keySet == without.keySet)
     }

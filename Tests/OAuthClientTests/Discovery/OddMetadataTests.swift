@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Documents of servers that are not as the standards have them, and what a person is told of that.
+/// Metadata documents that violate the standards, and the messages about them.
 struct OddMetadataTests {
     private static let mark = "\u{FEFF}"
 
@@ -42,7 +42,7 @@ struct OddMetadataTests {
         #expect(await bench.logIn().outcome.granted != nil)
     }
 
-    /// Marks that are none: twice, after a blank, or of another encoding.
+    /// Invalid byte order marks: twice, after a space, or of another encoding.
     @Test(arguments: ["\u{FEFF}\u{FEFF}", " \u{FEFF}", "\u{FFFE}", "\u{2060}"])
     func `what is no byte order mark is no metadata`(beginning: String) async throws {
         let bench = try bench(beginning + TestIssuer.metadata())
@@ -67,8 +67,8 @@ struct OddMetadataTests {
         let examination = ServerProbe(profile: TestIssuer.profile(), tools: bench.server.tools)
         let found = try await examination.run().get()
         for name in ["revocation_endpoint", "end_session_endpoint", "device_authorization_endpoint"] {
-            #expect(IssuerCapabilities(metadata).remarks.contains { $0.contains("\(name) is not used: it ") })
-            #expect(found.words.contains("\(name) is not used: it "), "\(found)")
+            #expect(IssuerCapabilities(metadata).remarks.contains { $0.contains("ignored \(name): it ") })
+            #expect(found.words.contains("ignored \(name): it "), "\(found)")
         }
     }
 
@@ -145,7 +145,7 @@ struct OddMetadataTests {
         #expect(failure?.retryAfter == .seconds(90) && bench.exchange.sent.count == 1)
     }
 
-    /// Keys beside the one that signed, which somebody has published all the same.
+    /// Unusable keys that are published next to the one that signed.
     @Test(
         arguments: [
             .number("null"), "text", ["kty": "RSA"], ["kty": "RSA", "kid": "rsa", "n": "", "e": "AQAB"],

@@ -12,7 +12,7 @@ final class TinyServer: Sendable {
         case close
         /// A connection reset instead of an orderly end.
         case reset
-        /// The text, then the same after the pause, for ever; what the client has not taken yet is waited for.
+        /// The text again and again, with pauses. Each time waits until the client has read the previous text.
         case trickle(String, every: TimeAmount)
     }
 
@@ -26,7 +26,7 @@ final class TinyServer: Sendable {
     private let respond: @Sendable (String) -> [Action]
     private let channel = Mutex<(any Channel)?>(nil)
 
-    /// What arrived, after TLS.
+    /// The requests received so far, decrypted.
     var requests: [String] { record.withLock { $0.requests } }
     var bytesReceived: Int { record.withLock { $0.bytes } }
     var connections: Int { record.withLock { $0.connections } }
@@ -35,7 +35,9 @@ final class TinyServer: Sendable {
         self.respond = respond
     }
 
-    /// Starts one, with TLS when a certificate and its key are given; the first `silent` connections get none.
+    /// Starts a server, with TLS if a certificate and its key are given.
+    ///
+    /// The first `silent` connections get no TLS.
     static func start(
         certificate: String? = nil,
         key: String? = nil,
@@ -150,15 +152,15 @@ private final class TinyHandler: ChannelInboundHandler {
             options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
                 channel.close(promise: nil)
             }
-        case .trickle(let text, let pause):
-            TinyHandler.trickle(ByteBuffer(string: text), every: pause, over: context.channel)
+        case .trickle(let text, let delay):
+            TinyHandler.trickle(ByteBuffer(string: text), every: delay, over: context.channel)
         }
     }
 
     /// A write fails once the client has gone, which is the end.
-    private static func trickle(_ text: ByteBuffer, every pause: TimeAmount, over channel: any Channel) {
+    private static func trickle(_ text: ByteBuffer, every delay: TimeAmount, over channel: any Channel) {
         channel.writeAndFlush(text).whenSuccess {
-            channel.eventLoop.scheduleTask(in: pause) { trickle(text, every: pause, over: channel) }
+            channel.eventLoop.scheduleTask(in: delay) { trickle(text, every: delay, over: channel) }
         }
     }
 }

@@ -9,7 +9,7 @@ import TokenCore
 
 /// Logins by password at an issuer whose answers carry the ID tokens of the table.
 struct IDTokenTests {
-    /// One ID token and what becomes of it.
+    /// One ID token and the result of its validation.
     struct Vector: Sendable, CustomTestStringConvertible {
         var name: String
         var claims: [String: JSONValue] = [:]
@@ -187,7 +187,7 @@ struct IDTokenTests {
         )
     }
 
-    /// Key sets that must not let a token pass that the usual one would.
+    /// Key sets with which a token must be rejected that is valid with the usual one.
     @Test(arguments: [
         "{}", #"{"keys":{}}"#, #"{"keys":[]}"#, #"{"keys":[1,"x",{}]}"#, "[]", "<html>",
         TestIssuer.keySet([TestIssuer.rsaKey(["use": "enc"])]),
@@ -234,24 +234,24 @@ struct IDTokenTests {
         }
     }
 
-    /// An ID token, and what a person is told of it.
+    /// An ID token, and the message about it.
     @Test(
         arguments: [
             (
                 ["iss": "https://evil.example"], [:],
-                #"is of "https://evil.example" (iss), not of the issuer "https://id.example/tenant""#
+                #"is from "https://evil.example" (iss), not from "https://id.example/tenant""#
             ),
             (["aud": ["a", "b\u{202E}"]], [:], #"its aud is "a b\u{202e}""#),
             (["azp": "other"], [:], "(azp)"),
             (["exp": .integer(now - 11_000)], [:], "expired 3h 3m ago (exp)"),
-            (["exp": .null], [:], "no exp"),
+            (["exp": .null], [:], "no valid exp"),
             (["iat": .integer(now + 10_800)], [:], "issued 3h in the future (iat)"),
             (["sub": .null], [:], "(sub)"),
             ([:], ["alg": "ES256K"], #""ES256K" is not supported"#),
             ([:], ["alg": "none"], #""none" is not supported"#),
-            ([:], ["alg": "RS384"], "metadata list (ES256 EdDSA PS256 RS256)"),
+            ([:], ["alg": "RS384"], "metadata (ES256 EdDSA PS256 RS256)"),
             ([:], ["alg": "HS256"], "client secret"),
-            ([:], ["kid": "who"], #"no key that may have signed the ID token (RS256, key "who")"#),
+            ([:], ["kid": "who"], #"no key for the ID token's signature (RS256, key "who")"#),
             (["at_hash": "AAAA"], [:], "(at_hash)"), ([:], ["crit": ["b64"]], "(crit)"),
         ] as [([String: JSONValue], [String: JSONValue], String)]
     )
@@ -319,7 +319,7 @@ struct IDTokenTests {
         }
     }
 
-    /// The key set of before, and the header of a token signed with the key of today.
+    /// The previous key set, and the header of a token that is signed with the current key.
     @Test(
         arguments: [
             // Another key under the same name.
@@ -371,7 +371,7 @@ struct IDTokenTests {
         #expect(fetches() == 2)
     }
 
-    /// Of a key that nobody here can sign with.
+    /// The modulus of a key whose private key the tests do not have.
     static let otherModulus = Base64.urlEncoded([UInt8](repeating: 0xFF, count: 256))
 
     private func logIn(
@@ -394,7 +394,7 @@ struct IDTokenTests {
 }
 
 extension String {
-    /// The same signature under claims that name somebody else.
+    /// Returns the token with the claims of another user and the original signature.
     fileprivate func replacingClaims() -> String {
         let parts = split(separator: ".")
         let claims =

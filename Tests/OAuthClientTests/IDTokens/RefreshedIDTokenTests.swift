@@ -77,7 +77,7 @@ struct RefreshedIDTokenTests {
         #expect(granted.idToken == nil)
         #expect(
             granted.remarks == [
-                .idTokenDropped("the ID token's signature (ES256, key \"ec\") is not by a key of the issuer")
+                .idTokenDropped("the ID token's signature (ES256, key \"ec\") is not from the issuer's key")
             ]
         )
     }

@@ -51,11 +51,11 @@ struct EnvelopeTests {
     }
 
     @Test(arguments: [
-        (#"{"data":{}}"#, "the answer has no object data.session"),
-        (#"{"data":{"session":{}}}"#, "the answer has no accessToken in data.session"),
+        (#"{"data":{}}"#, "the response has no object data.session"),
+        (#"{"data":{"session":{}}}"#, "the response has no accessToken in data.session"),
         (
             #"{"data":{"session":{"accessToken":7}}}"#,
-            "the answer's accessToken is not a string in data.session"
+            "the accessToken in the response is not a string in data.session"
         ),
     ])
     func `what is missing is told with its place`(answer: String, words: String) async throws {
@@ -145,7 +145,7 @@ struct EnvelopeTests {
             #"{"meta":{"accessToken":"at-2","refreshToken":"rt-2"},"data":{"user":{}}}"#
         )
         let outcome = try await bench.refresh()
-        #expect(outcome.failure?.message == "api.example: the answer has no object data.session")
+        #expect(outcome.failure?.message == "api.example: the response has no object data.session")
         #expect(try bench.text(outcome.saved?.refreshToken) == "rt-2")
         // Of two candidates neither is certain.
         bench.exchange.expect(

@@ -68,7 +68,7 @@ struct JSONServerTests {
         let failure = try #require(try await bench.logIn().failure)
         #expect(failure.kind == .sessionOver)
         #expect(failure.code == "invalid_credentials")
-        #expect(failure.message == "api.example answered 401 invalid_credentials: Wrong password")
+        #expect(failure.message == "api.example returned 401 invalid_credentials: Wrong password")
     }
 
     @Test func `an imported refresh token is used once, and kept where no other comes`() async throws {

@@ -10,9 +10,11 @@ import TokenCore
 /// Whether this machine has the address `::1`.
 private let hasIPv6 = File.exists("/proc/net/if_inet6")
 
-/// What a login asks the authorization endpoint, and where it lets the answer come to.
+/// The parameters and redirect URIs of authorization requests.
 struct AuthorizationRequestTests {
-    /// The parameters of one authorization request, whose login is then refused by the server.
+    /// Returns the parameters of one authorization request.
+    ///
+    /// The server then rejects the login.
     private func asked(_ request: AuthorizationRequest) async throws -> [String: String] {
         var profile = TestIssuer.profile()
         profile.authorization = request
@@ -48,7 +50,7 @@ struct AuthorizationRequestTests {
         #expect(added.isDisjoint(with: usual.keys))
     }
 
-    /// Redirect URIs, and the host and path that the browser then asks for; `nil`: nothing of ours.
+    /// Redirect URIs, each with the host and path the browser requests, and the addresses to listen on.
     @Test(
         arguments: [
             ("http://127.0.0.1:8400/cb", "127.0.0.1:8400", "/cb", ["127.0.0.1"]),
@@ -103,7 +105,7 @@ struct AuthorizationRequestTests {
         return (await bench.server.logIn(LoginRequest(), conversation: person), bench, person)
     }
 
-    /// A port that was free a moment ago.
+    /// Returns a port that was free just now.
     private func freePort() throws -> Int { Int(try LocalPort("127.0.0.1").port) }
 
     @Test func `localhost is answered at both addresses`() async throws {
@@ -130,12 +132,12 @@ struct AuthorizationRequestTests {
             let place = isSecond ? "[::1]:\(port)" : "127.0.0.1:\(port)"
             #expect(outcome.failure?.kind == .misconfigured)
             #expect(outcome.failure?.message == "cannot listen on \(place): Address already in use")
-            #expect(outcome.failure?.remedy == "end the program that has this port, or log in with --paste")
+            #expect(outcome.failure?.remedy == .set("--paste"))
             #expect(person.steps.isEmpty && !other.isAsked)
         }
     }
 
-    /// Redirect URIs that end elsewhere, and the address the browser then shows.
+    /// Redirect URIs of other hosts, and the address that the browser then shows.
     @Test(arguments: [
         ("https://app.example/cb", "https://app.example/cb?"),
         ("https://app.example", "https://app.example/?"),
@@ -170,6 +172,6 @@ struct AuthorizationRequestTests {
         } paste: {
             "https://app.example/cb#code=c&state=\($0.state)"
         }
-        #expect(outcome.failure?.remedy?.contains("response_mode = \"query\"") == true)
+        #expect(outcome.failure?.remedy?.text.contains("response_mode = \"query\"") == true)
     }
 }

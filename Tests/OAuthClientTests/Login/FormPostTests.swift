@@ -95,7 +95,7 @@ struct FormPostTests {
             let person = ScriptedPerson(memory: bench.memory)
             let request = LoginRequest(pastesRedirect: true)
             let outcome = await servers.logIn(name, request, conversation: person)
-            #expect((outcome.failure?.remedy?.contains("without --paste") == true) == isRefused)
+            #expect((outcome.failure?.remedy == .retry("without --paste")) == isRefused)
             #expect(person.questions.isEmpty == isRefused && bench.exchange.sent.isEmpty)
         }
     }

@@ -260,9 +260,12 @@ struct LoopbackListenerTests {
     }
 
     @Test func `a request must be whole within five seconds, and trickling wins no time`() throws {
-        let desk = CallbackCoordinator(limits: LoopbackListener.Limits(), eventLoop: EmbeddedEventLoop())
-        defer { desk.close() }
-        let channel = EmbeddedChannel(handler: CallbackHandler(desk: desk))
+        let coordinator = CallbackCoordinator(
+            limits: LoopbackListener.Limits(),
+            eventLoop: EmbeddedEventLoop()
+        )
+        defer { coordinator.close() }
+        let channel = EmbeddedChannel(handler: CallbackConnectionHandler(coordinator: coordinator))
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try channel.writeInbound(ByteBuffer(string: "GET /callback?code="))
         for _ in 0..<4 {

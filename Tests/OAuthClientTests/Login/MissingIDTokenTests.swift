@@ -9,7 +9,7 @@ import TokenCore
 struct MissingIDTokenTests {
     private typealias Login = BrowserLoginTests.Login
 
-    /// Logs in where the server asks the person and sends no ID token.
+    /// Logs in at a server that prompts the user and sends no ID token.
     private func logInWithoutIDToken(
         _ login: Login,
         present: CurrentLogin? = nil
@@ -39,8 +39,8 @@ struct MissingIDTokenTests {
         profile.requiresIDToken = true
         let login = try await Login(profile)
         let failure = try #require(await logInWithoutIDToken(login).failure)
-        #expect(failure.message == "the server sent no ID token, which this session requires")
-        #expect(failure.remedy?.contains("id_token") == true)
+        #expect(failure.message == "the server returned no ID token, which this session requires")
+        #expect(failure.remedy?.text.contains("id_token") == true)
         #expect(revoked(login) == ["rt", "at"])
     }
 

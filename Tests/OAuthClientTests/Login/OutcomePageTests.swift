@@ -8,7 +8,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// What the browser shows at the end of a login.
+/// The page in the browser at the end of a login.
 @Suite(.timeLimit(.minutes(5)))
 struct OutcomePageTests {
     private static let done = LoginEnding(
@@ -17,7 +17,7 @@ struct OutcomePageTests {
         server: "https://id.example"
     )
 
-    private static func failed(_ message: String, remedy: String? = nil) -> LoginEnding {
+    private static func failed(_ message: String, remedy: Remedy? = nil) -> LoginEnding {
         LoginEnding(
             session: "work",
             server: "https://id.example",
@@ -46,7 +46,7 @@ struct OutcomePageTests {
         listener.stayForOutcome()
         let request = LoopbackListenerTests.get(path, port: address.port)
         async let page = RawConnection.exchange(port: address.port, request)
-        // Its page comes with the end of the login, whichever of both is first.
+        // The page is sent at the end of the login, even if the login ends before the request.
         listener.show(Self.done)
         let text = try await page
         #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n") && text.contains("You are logged in"))
@@ -94,7 +94,7 @@ struct OutcomePageTests {
     @Test func `the listener is gone once the page was shown, or a moment after the end`() async throws {
         for isShown in [true, false] {
             var limits = LoopbackListener.Limits()
-            limits.farewell = isShown ? .hours(1) : .milliseconds(50)
+            limits.shutdownTimeout = isShown ? .hours(1) : .milliseconds(50)
             let waiting = try await WaitingListener(limits: limits)
             let (listener, address) = (waiting.listener, waiting.address)
             let path = try await outcome(after: "code=c&state=\(address.state)", at: address)
@@ -146,16 +146,17 @@ struct OutcomePageTests {
     // MARK: The document
 
     @Test func `a failure says why, and what to do`() {
-        let plain = CallbackPage(Self.failed("the server refused the login: access_denied")).response
-        #expect(plain.contains("<dt>Reason</dt><dd>the server refused the login: access_denied</dd>"))
+        let plain = CallbackPage(Self.failed("the server rejected the login: access_denied")).response
+        #expect(plain.contains("<dt>Reason</dt><dd>the server rejected the login: access_denied</dd>"))
         #expect(plain.contains("<code>tokenctl login work</code>") && plain.contains("id.example"))
         #expect(!plain.contains("Account") && plain.contains("class=\"bad\""))
-        let command = CallbackPage(Self.failed("the agent is locked", remedy: "tokenctl unlock")).response
+        let command = CallbackPage(Self.failed("the agent is locked", remedy: .run("tokenctl unlock")))
+            .response
         #expect(command.contains("<code>tokenctl unlock</code>") && command.contains("same. Run:</p>"))
-        let prose = CallbackPage(Self.failed("no", remedy: "set redirect_uri")).response
+        let prose = CallbackPage(Self.failed("no", remedy: .set("redirect_uri"))).response
         #expect(prose.contains("same. Then run:</p>"))
         #expect(
-            prose.contains("<p>Set redirect_uri.</p>") && prose.contains("<code>tokenctl login work</code>")
+            prose.contains("<p>Set: redirect_uri</p>") && prose.contains("<code>tokenctl login work</code>")
         )
     }
 
@@ -166,7 +167,7 @@ struct OutcomePageTests {
                 session: evil,
                 account: evil,
                 server: evil,
-                failure: .init(message: evil, remedy: evil)
+                failure: .init(message: evil, remedy: .set(evil))
             )
         )
         .response

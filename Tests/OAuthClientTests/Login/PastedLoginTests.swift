@@ -48,10 +48,10 @@ struct PastedLoginTests {
         }
         #expect(outcome.granted != nil)
         #expect(person.questions.count == 3)
-        let words = "Not the address of this login: copy the whole address bar of the browser, from "
+        let words = "Not the URL of this login. Paste the whole URL (starts with "
         #expect(
             person.questions.dropFirst().map(\.prompt)
-                == Array(repeating: words + "http://127.0.0.1:18499/callback?", count: 2)
+                == Array(repeating: words + "http://127.0.0.1:18499/callback?)", count: 2)
         )
     }
 

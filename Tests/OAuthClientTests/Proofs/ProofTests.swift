@@ -85,11 +85,11 @@ struct ProofTests {
     @Test func `no two proofs have the same name`() throws {
         let bench = try Bench(profile())
         let maker = ProofMaker(key: try ProofKey.make(in: bench.memory), memory: bench.memory)
-        let demand = ProofRequest(method: "GET", target: "https://api.example/")
+        let tokenRequest = ProofRequest(method: "GET", target: "https://api.example/")
         let count = TestEnvironment.isFull ? 100_000 : 500
         var names: Set<String> = []
         for _ in 0..<count {
-            let proof = try maker.proof(for: demand, at: bench.clock.wallTime)
+            let proof = try maker.proof(for: tokenRequest, at: bench.clock.wallTime)
             names.insert(try #require(JWTParts(proof)?.claims["jti"]?.string))
         }
         #expect(names.count == count)
@@ -151,8 +151,8 @@ struct ProofTests {
         bench.exchange.expect(token, #"{"access_token":"at","token_type":"Bearer"}"#)
         let failure = try #require(try await logIn(bench).failure)
         #expect(failure.kind == .misconfigured)
-        #expect(failure.remedy?.contains("remove dpop") == true)
-        #expect(failure.message.contains("token_type is Bearer, not DPoP"))
+        #expect(failure.remedy?.text.contains("dpop = false") == true)
+        #expect(failure.message.contains("token_type in the response is Bearer, not DPoP"))
         // Nor is the key of the login that came to nothing kept.
         #expect(keys(in: bench) == 0)
     }
@@ -191,7 +191,7 @@ struct ProofTests {
         bench.exchange.expect(token, bound)
         let failure = try #require(try await logIn(bench).failure)
         #expect(failure.kind == .misconfigured)
-        #expect(failure.remedy == "set dpop = true")
+        #expect(failure.remedy == .set("dpop = true"))
         #expect(bench.exchange.sent.first?.headers["dpop"] == nil)
     }
 
@@ -205,10 +205,10 @@ struct ProofTests {
         let bench = try Bench(profile())
         let key = try ProofKey.make(in: bench.memory)
         let token = try bench.secret("the-token", .accessToken)
-        let demand = ProofRequest(method: "PUT", target: "https://api.example/a", nonce: "n")
+        let tokenRequest = ProofRequest(method: "PUT", target: "https://api.example/a", nonce: "n")
         let maker = ProofMaker(key: key, memory: bench.memory)
         let proof = try #require(
-            ReadProof(try maker.proof(for: demand, at: bench.clock.wallTime, showing: token))
+            ReadProof(try maker.proof(for: tokenRequest, at: bench.clock.wallTime, showing: token))
         )
         #expect(proof.isSigned)
         #expect(proof.claims["htm"] == "PUT" && proof.claims["htu"] == "https://api.example/a")

@@ -74,7 +74,7 @@ struct GivenSecretTests {
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.kind == .misconfigured)
         #expect(failure.message == "client_secret_sealed: the store has no secret for this client")
-        #expect(failure.remedy == "give it: tokenctl login work --client-secret-stdin")
+        #expect(failure.remedy == .run("tokenctl login work --client-secret-stdin"))
         #expect(bench.exchange.sent.isEmpty)
     }
 

@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Clients that servers register for us (RFC 7591, RFC 7592).
+/// Dynamic client registration (RFC 7591, RFC 7592).
 struct RegistrationTests {
     private static let place = "https://id.example/tenant/register"
     private static let good = #"{"client_id":"c-1","token_endpoint_auth_method":"none"}"#
@@ -20,7 +20,7 @@ struct RegistrationTests {
         return profile
     }
 
-    /// A server that registers clients, unless there is no `answer`; its token endpoint knows them.
+    /// Returns a server that registers clients if `answer` is not `nil`, and accepts them at its token endpoint.
     private func bench(
         _ answer: String? = good,
         metadata: [String: JSONValue] = [:],
@@ -87,7 +87,7 @@ struct RegistrationTests {
         let (outcome, asked) = await logIn(bench)
         #expect(asked?.parameters["client_id"] == "c-2")
         #expect(bench.exchange.posts(to: Self.place).count == 2)
-        // The server does not know the new one either: that is all for this login.
+        // The server does not know the new client either, so this login fails.
         #expect(outcome.failure?.code == "invalid_client")
     }
 
@@ -170,7 +170,7 @@ struct RegistrationTests {
         let failure = try #require(await bench.server.refresh(request).failure)
         #expect(failure.kind == .clientUnknown && failure.code == "invalid_client")
         #expect(
-            failure.message.hasPrefix("the server does not know the client any more that it registered: ")
+            failure.message.hasPrefix("the server no longer knows the registered client: ")
         )
     }
 
@@ -184,14 +184,14 @@ struct RegistrationTests {
         request.server = grant.server
         knows(false, bench)
         let failure = try #require(await bench.server.refresh(request).failure)
-        #expect(failure.kind == .clientRejected && failure.remedy?.contains(document) == true)
+        #expect(failure.kind == .clientRejected && failure.remedy?.text.contains(document) == true)
     }
 
     @Test func `a refresh token of another client is not imported`() async throws {
         let bench = try bench()
         let request = LoginRequest(flow: .import, secret: try bench.secret("rt"))
         let outcome = await bench.server.logIn(request, conversation: ScriptedPerson(memory: bench.memory))
-        #expect(outcome.failure?.remedy?.contains("client_id") == true, "\(outcome)")
+        #expect(outcome.failure?.remedy?.text.contains("client_id") == true, "\(outcome)")
         #expect(bench.exchange.posts(to: Self.place).isEmpty)
     }
 
@@ -211,7 +211,7 @@ struct RegistrationTests {
         }
     }
 
-    /// Answers that make no client.
+    /// Invalid registration responses.
     @Test(arguments: [
         "{}", #"{"client_id":""}"#, #"{"client_id":7}"#, #"{"client_id":"a\u0000b"}"#,
         #"{"client_id":"c","token_endpoint_auth_method":"client_secret_post"}"#,
@@ -226,7 +226,7 @@ struct RegistrationTests {
         #expect(bench.exchange.posts(to: TestIssuer.tokenEndpoint).isEmpty)
     }
 
-    /// Whether the server offers the device grant, and how often it is asked if it refuses what is asked.
+    /// Support of the device grant by the server, and the number of registration requests if it rejects them.
     @Test(arguments: [(true, 2), (false, 1)])
     func `a server that refuses the device grant is asked once more, without it`(
         offersDevices: Bool,
@@ -253,8 +253,10 @@ struct RegistrationTests {
     @Test func `a server that registers nobody is told with the remedy`() async throws {
         let bench = try bench(metadata: ["registration_endpoint": .null])
         let failure = try #require(await logIn(bench).0.failure)
-        #expect(failure.kind == .misconfigured && failure.message.contains("client_id is missing"))
-        #expect(failure.remedy?.contains("client_id") == true)
+        #expect(
+            failure.kind == .misconfigured && failure.message.contains("does not support client registration")
+        )
+        #expect(failure.remedy?.text.contains("client_id") == true)
     }
 
     @Test(arguments: ["https://id.example/tenant/clients/c-1", "https://evil.example/clients/c-1"])

@@ -6,9 +6,9 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Resources and servers that lie: nothing of ours goes to anybody.
+/// Lying resources and servers, which must not get any credentials.
 struct HostileResourceTests {
-    /// A lie, and a word of what a person then reads.
+    /// A false statement of the resource, and a part of the error message.
     struct Lie: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var word: String
@@ -40,10 +40,10 @@ struct HostileResourceTests {
     ]
 
     static let lies: [Lie] =
-        others.map { Lie("of \($0)", "the document is of", document: ["resource": .string($0)]) } + [
-            Lie("no resource", "names no resource", document: ["resource": .null]),
-            Lie("a resource that is no text", "names no resource", document: ["resource": 1]),
-            Lie("no servers", "names no authorization_servers", document: ["authorization_servers": .null]),
+        others.map { Lie("of \($0)", "resource metadata is for", document: ["resource": .string($0)]) } + [
+            Lie("no resource", "has no member resource", document: ["resource": .null]),
+            Lie("a resource that is no text", "has no member resource", document: ["resource": 1]),
+            Lie("no servers", "has no authorization_servers", document: ["authorization_servers": .null]),
             Lie("an empty list", "not a list", document: ["authorization_servers": []]),
             Lie("numbers for servers", "not a list", document: ["authorization_servers": [1]]),
             Lie(
@@ -54,20 +54,28 @@ struct HostileResourceTests {
             Lie("no server", "is not an absolute URL", document: ["authorization_servers": ["as.example"]]),
             Lie(
                 "a server with a query",
-                "with a query",
+                "contains a query",
                 document: ["authorization_servers": ["https://as.example?x"]]
             ),
-            Lie("another issuer", "the document is of issuer", metadata: ["issuer": "https://as.example"]),
+            Lie(
+                "another issuer",
+                "the server metadata is for issuer",
+                metadata: ["issuer": "https://as.example"]
+            ),
             Lie(
                 "one slash more",
-                "the document is of issuer",
+                "the server metadata is for issuer",
                 metadata: ["issuer": "https://as.example/tenant/"]
             ),
-            Lie("other case", "the document is of issuer", metadata: ["issuer": "https://AS.example/tenant"]),
-            Lie("no issuer", "names no issuer", metadata: ["issuer": .null]),
+            Lie(
+                "other case",
+                "the server metadata is for issuer",
+                metadata: ["issuer": "https://AS.example/tenant"]
+            ),
+            Lie("no issuer", "has no issuer", metadata: ["issuer": .null]),
             Lie(
                 "other resources",
-                "does not give tokens",
+                "does not issue tokens",
                 metadata: ["protected_resources": ["https://b.example/"]]
             ),
             Lie(
@@ -80,7 +88,11 @@ struct HostileResourceTests {
                 "must begin with https",
                 metadata: ["token_endpoint": "http://as.example/t"]
             ),
-            Lie("not the configured issuer", "takes no tokens of", issuer: "https://company.example"),
+            Lie(
+                "not the configured issuer",
+                "does not accept tokens from",
+                issuer: "https://company.example"
+            ),
         ]
 
     @Test(arguments: lies)
@@ -130,7 +142,7 @@ struct HostileResourceTests {
         bench.challenge("Bearer resource_metadata=\"\(ResourceBench.metadataURL)\", scope=\"\(scope)\"")
         let login = await bench.logIn()
         #expect(
-            login.outcome.failure?.message.contains("scopes that make no sense") == true,
+            login.outcome.failure?.message.contains("invalid scopes") == true,
             "\(login.outcome)"
         )
         #expect(login.asked == nil)

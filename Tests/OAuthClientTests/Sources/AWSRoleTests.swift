@@ -50,7 +50,11 @@ struct AWSRoleTests {
         _ bench: KindBench,
         variant: TokenVariant = .primary
     ) async throws -> RefreshOutcome {
-        var request = RefreshRequest(attempt: AttemptNumber(rawValue: 1), renewal: .withoutLogin, variant: variant)
+        var request = RefreshRequest(
+            attempt: AttemptNumber(rawValue: 1),
+            renewal: .withoutLogin,
+            variant: variant
+        )
         request.sources.subject = try bench.secret("id-token-1", .idToken)
         return await bench.server.refresh(request)
     }

@@ -7,11 +7,11 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Credentials of the roles that IAM Identity Center has assigned, and logouts, as its portal's documents show them.
+/// Credentials of roles assigned in IAM Identity Center, and logouts, as documented for its access portal.
 struct AccessPortalTests {
     private typealias Center = IdentityCenterBench
 
-    /// The token that a role is asked for with is the session's own, or another session's.
+    /// The owner of the token with which role credentials are requested: the session itself or another session.
     enum Asker: CaseIterable {
         case login
         case role
@@ -79,7 +79,7 @@ struct AccessPortalTests {
         #expect(bench.exchange.sent.first?.url.contains("+") == false)
     }
 
-    /// When they end, by whose clock, and how long they are kept for.
+    /// The expiry of the credentials, the response's `Date` header, and the resulting lifetime.
     @Test(
         arguments: [
             ("1800001200000", nil, 1_200), ("1800003600999", nil, 3_600), ("1800090000000", nil, 43_200),
@@ -121,8 +121,8 @@ struct AccessPortalTests {
             let failure = try #require(outcome.failure)
             #expect(failure.kind == kind, "\(asker) \(failure)")
             if kind == .misconfigured {
-                #expect(failure.message.contains("no role ReadOnly of account 111122223333"))
-                #expect(failure.remedy?.contains("role") == true)
+                #expect(failure.message.contains("no role ReadOnly in account 111122223333"))
+                #expect(failure.remedy?.text.contains("role") == true)
             }
         }
     }
@@ -168,7 +168,7 @@ struct AccessPortalTests {
         #expect(sent.json?.members.isEmpty == true)
     }
 
-    /// Whether there is an access token, which has ended if so.
+    /// `hasToken`: `true` for an expired access token, `false` for none.
     @Test(arguments: [true, false])
     func `a login without a good access token is renewed to be ended`(hasToken: Bool) async throws {
         let center = try Center()

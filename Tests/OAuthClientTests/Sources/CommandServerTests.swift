@@ -39,7 +39,7 @@ struct CommandServerTests {
         let bench = try Self.bench(ScriptedCommands(prints: "secret-output", status: status))
         let failure = try #require(try await bench.refresh(.withoutLogin).failure)
         #expect(failure.kind == kind)
-        #expect(failure.remedy == (kind == .sourceEnded ? "az login" : nil))
+        #expect(failure.remedy == (kind == .sourceEnded ? .run("az login") : nil))
         #expect(!"\(failure)".contains("secret-output"))
     }
 
@@ -47,7 +47,7 @@ struct CommandServerTests {
         let bench = try Self.bench(ScriptedCommands(prints: "Opening a browser for alice@example.com"))
         let failure = try #require(try await bench.refresh(.withoutLogin).failure)
         #expect(failure.kind == .helperFailed)
-        #expect(failure.message == "command: /usr/bin/az printed something else than one token")
+        #expect(failure.message == "command: /usr/bin/az printed something other than one token")
     }
 
     @Test func `no other scope can be asked of a program`() async throws {

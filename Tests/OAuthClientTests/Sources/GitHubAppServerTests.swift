@@ -94,8 +94,8 @@ struct GitHubAppServerTests {
         bench.exchange.expect(Self.tokens, status: status, #"{"message":"Not\u001b[2J granted"}"#)
         let failure = try #require(try await bench.refresh(.withoutLogin).failure)
         #expect(failure.kind == kind)
-        #expect(failure.message == "api.github.com answered \(status) Not [2J granted")
-        #expect(remedy.map { failure.remedy?.contains($0) == true } ?? (failure.remedy == nil))
+        #expect(failure.message == "api.github.com returned \(status) Not [2J granted")
+        #expect(remedy.map { failure.remedy?.text.contains($0) == true } ?? (failure.remedy == nil))
     }
 
     @Test func `GitHub's limits are waited for`() async throws {
@@ -122,9 +122,9 @@ struct GitHubAppServerTests {
     @Test func `a key that cannot be used is named, and nothing is sent`() async throws {
         let rows: [(String, String)] = [
             (try directory.write(TestKeys.ellipticPKCS8, to: "ec.pem", mode: 0o600), "signs with ES256"),
-            (try directory.write("nonsense", to: "none.pem", mode: 0o600), "holds neither PEM nor a JWK"),
+            (try directory.write("nonsense", to: "none.pem", mode: 0o600), "contains neither PEM nor a JWK"),
             (directory.path("missing.pem"), "No such file or directory"),
-            (try directory.write(TestKeys.rsaPKCS1, to: "open.pem", mode: 0o644), "others"),
+            (try directory.write(TestKeys.rsaPKCS1, to: "open.pem", mode: 0o644), "other users"),
         ]
         for (path, words) in rows {
             let bench = try bench { $0.key = .file(path) }
@@ -133,7 +133,7 @@ struct GitHubAppServerTests {
             #expect(failure.message.hasPrefix("key_file \(path): ") && failure.message.contains(words))
             #expect(bench.exchange.sent.isEmpty)
             guard words == "signs with ES256" else { continue }
-            #expect(failure.remedy == "make an RSA key, as PEM or JWK")
+            #expect(failure.remedy == .set("key_file to an RSA key in PEM or JWK format"))
         }
     }
 

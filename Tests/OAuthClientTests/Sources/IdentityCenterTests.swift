@@ -7,11 +7,11 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Logins to IAM Identity Center, and the clients that they are made with.
+/// Logins to IAM Identity Center, and the registration of their clients.
 struct IdentityCenterTests {
     private typealias Center = IdentityCenterBench
 
-    /// Why a refresh after a login failed that was answered so.
+    /// Returns the failure of a refresh with the response `answer`.
     private static func failure(of answer: ScriptedExchange.Answer) async throws -> RefreshFailure {
         let center = try Center()
         let grant = try await center.loggedIn()
@@ -69,7 +69,7 @@ struct IdentityCenterTests {
         #expect(sent["clientSecret"]?.string == "client-secret-1")
     }
 
-    /// Days since the registration, and the number of the client that another login is made with.
+    /// The days since the registration, and the number of the client that another login uses.
     @Test(arguments: [(0, 1), (59, 1), (61, 2), (89, 2), (91, 2)])
     func `a client is registered anew before its time is over`(days: Int, number: Int) async throws {
         let center = try Center()
@@ -78,7 +78,7 @@ struct IdentityCenterTests {
         let second = try await center.loggedIn(number, registering: number == 2)
         #expect(second.server?.client == "client-\(number)")
         #expect(center.bodies(to: "/client/register").count == number)
-        // Whoever is logged in as the old one goes on with it until it ends.
+        // A login with the old registration keeps it until it expires.
         if days < 90 { center.expect("/token", Center.tokens(3)) }
         let outcome = await center.refresh(first)
         #expect((outcome.granted != nil) == (days < 90))
@@ -100,7 +100,7 @@ struct IdentityCenterTests {
         #expect(await center.refresh(first).failure?.kind == .clientUnknown)
     }
 
-    /// The header alone says what went wrong, or the body does.
+    /// Polls with errors that are reported only in the header or only in the body.
     @Test func `the pace of the polls is what the service wants`() async throws {
         let center = try Center.showingCode()
         center.expect(
@@ -133,7 +133,7 @@ struct IdentityCenterTests {
         center.expect("/client/register", center.client())
         center.expect("/device_authorization", Center.refusal("invalid_request"))
         let failure = await center.logIn().failure
-        #expect(failure?.kind == .misconfigured && failure?.remedy?.contains("start_url") == true)
+        #expect(failure?.kind == .misconfigured && failure?.remedy?.text.contains("start_url") == true)
     }
 
     @Test(
@@ -205,7 +205,7 @@ struct IdentityCenterTests {
         #expect(await center.logIn().failure?.kind == .misbehaved)
     }
 
-    /// What the service says about the end of the registration, and what is made of it.
+    /// The registration's expiry in the response, and the resulting lifetime in seconds, or `nil` if it is ignored.
     @Test(
         arguments: [
             ("null", nil), ("\"soon\"", nil), ("0", nil), ("-5", nil), ("1e300", nil), ("9e99999", nil),

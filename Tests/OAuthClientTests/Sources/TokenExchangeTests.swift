@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Tokens for tokens (RFC 8693).
+/// Token exchange (RFC 8693).
 struct TokenExchangeTests {
     private static let endpoint = "https://tokens.example/token"
     private static let answer = """
@@ -59,7 +59,7 @@ struct TokenExchangeTests {
         #expect(try bench.text(granted.accessToken) == "at-2")
         #expect(granted.refreshToken == nil)
         #expect(granted.lifetime == .seconds(60))
-        #expect(granted.origin == TokenOrigin(tokenEndpoint: Self.endpoint))
+        #expect(granted.origin == IssuanceContext(tokenEndpoint: Self.endpoint))
         #expect(granted.scope == ["api"])
         #expect(
             bench.exchange.sent.first?.form == [
@@ -99,7 +99,7 @@ struct TokenExchangeTests {
         #expect(bench.exchange.sent.count == 1)
     }
 
-    /// What the server answers, and what that means (RFC 8693 §2.2.2).
+    /// The status and error code of a response, and the failure class (RFC 8693 §2.2.2).
     @Test(
         arguments: [
             (400, "invalid_request", FailureClass.unexplained), (400, "invalid_target", .variantRefused),
@@ -138,7 +138,7 @@ struct TokenExchangeTests {
         )
         let failure = try #require(try await Self.exchange(bench).failure)
         #expect(failure.kind == .misconfigured)
-        #expect(failure.remedy == "set requested_token_type")
+        #expect(failure.remedy == .set("requested_token_type = \"access_token\""))
     }
 
     @Test func `tokens of another type are not taken where nothing is exchanged`() async throws {
@@ -185,9 +185,9 @@ struct TokenExchangeTests {
         let files = try TemporaryDirectory()
         let rows: [(String, String)] = [
             (files.path("absent"), "No such file"), (files.path("."), "is a directory"),
-            (try files.write("at", to: "wide", mode: 0o622), "may be written by others"),
+            (try files.write("at", to: "wide", mode: 0o622), "is writable by other users"),
             (try files.write("\n", to: "empty", mode: 0o600), "is empty"),
-            (try files.write("a\u{1}b", to: "binary", mode: 0o600), "holds something else"),
+            (try files.write("a\u{1}b", to: "binary", mode: 0o600), "contains something other"),
         ]
         for (path, words) in rows {
             let bench = try Bench(Self.profile(.file(path)))
@@ -214,7 +214,7 @@ struct TokenExchangeTests {
         #expect(await bench.server.refresh(Self.request()).failure?.kind == .sourceEnded)
     }
 
-    /// What it prints, and with which status.
+    /// The output and exit status of the program.
     @Test(arguments: [("at-5", Int32(3)), ("", 0), ("no token", 0)])
     func `a program that fails is a source without a token, and nothing is sent`(
         output: String,

@@ -139,9 +139,9 @@ struct StandardRefreshTests {
         for _ in 0..<2 { bench.exchange.expect(endpoint, status: 401, #"{"error":"invalid_client"}"#) }
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.kind == .clientRejected)
-        #expect(failure.remedy?.contains("client_authentication = \"post\"") == true)
-        #expect(failure.remedy?.contains("characters such as") == isPointedAt)
-        #expect(failure.remedy?.contains(secret) != true)
+        #expect(failure.remedy?.text.contains("client_authentication = \"post\"") == true)
+        #expect(failure.remedy?.text.contains("some servers misread") == isPointedAt)
+        #expect(failure.remedy?.text.contains(secret) != true)
     }
 
     @Test func `configured resources are each sent`() async throws {

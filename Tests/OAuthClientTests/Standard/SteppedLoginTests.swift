@@ -7,9 +7,9 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Logins that ask for more than the one that stands (RFC 9470).
+/// Logins with stricter requirements than the current login (RFC 9470).
 struct SteppedLoginTests {
-    /// Logs in at the test issuer as alice, whose present login is `present`.
+    /// Logs in at the test issuer as alice, whose current login is `present`.
     private func logIn(
         _ stepUp: StepUp,
         present: CurrentLogin?,
@@ -62,13 +62,13 @@ struct SteppedLoginTests {
 
     @Test func `an import asks for nothing`() async throws {
         let (outcome, _, bench) = try await logIn(StepUp(scopes: ["admin"]), present: nil, flow: .import)
-        #expect(outcome.failure?.remedy == "log in with --flow browser", "\(outcome)")
+        #expect(outcome.failure?.remedy == .set("--flow browser"), "\(outcome)")
         #expect(bench.exchange.posts(to: TestIssuer.tokenEndpoint).isEmpty)
     }
 
     @Test func `a flow without a browser says that it cannot ask`() async throws {
         let (outcome, asked, bench) = try await logIn(StepUp(maximumAge: .zero), present: nil, flow: .device)
-        #expect(outcome.failure?.remedy == "log in with --flow browser")
+        #expect(outcome.failure?.remedy == .set("--flow browser"))
         #expect(asked == nil && bench.exchange.posts(to: TestIssuer.tokenEndpoint).isEmpty)
     }
 }

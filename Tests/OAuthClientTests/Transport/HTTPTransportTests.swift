@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Serialised: they measure connections and time.
+/// Serialized, because the tests measure connections and time.
 @Suite(.serialized)
 struct HTTPTransportTests {
     @Test func `a request is one POST with its form in the body`() async throws {
@@ -69,7 +69,7 @@ struct HTTPTransportTests {
             Issue.record("\(result)")
             return
         }
-        #expect(message.contains("HTTP/2 only"))
+        #expect(message.contains("HTTP/2 only?"))
         await transport.shutDown()
         await server.stop()
     }
@@ -120,7 +120,7 @@ struct HTTPTransportTests {
         let long = try await Wire.post([
             .send("HTTP/1.1 200 OK\r\ncontent-length: \(body.utf8.count + 1)\r\n\r\n" + body + "x")
         ])
-        #expect(long == .failure(.oversized("the answer is larger than 1 MiB")))
+        #expect(long == .failure(.oversized("the response is larger than 1 MiB")))
     }
 
     @Test func `chunks without end are refused`() async throws {
@@ -129,7 +129,7 @@ struct HTTPTransportTests {
             .send("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"),
             .trickle(chunk, every: .microseconds(50)),
         ])
-        #expect(result == .failure(.oversized("the answer is larger than 1 MiB")))
+        #expect(result == .failure(.oversized("the response is larger than 1 MiB")))
     }
 
     /// Number of header lines, and the size of each.
@@ -138,7 +138,7 @@ struct HTTPTransportTests {
         let header = "x-many: \(String(repeating: "y", count: size))\r\n"
         let headers = String(repeating: header, count: count)
         let result = try await Wire.post([.send("HTTP/1.1 200 OK\r\n\(headers)content-length: 0\r\n\r\n")])
-        #expect(result == .failure(.oversized("the answer's header is too large")))
+        #expect(result == .failure(.oversized("the response's header is too large")))
     }
 
     @Test(arguments: ["gzip", "deflate", "br", "zstd", "gzip, gzip"])
@@ -157,7 +157,7 @@ struct HTTPTransportTests {
 
     @Test func `a server that never answers is ambiguous after the time limit`() async throws {
         let result = try await Wire.post([], totalLimit: .milliseconds(300))
-        #expect(result == .failure(.ambiguous("the request was sent, no answer came in time")))
+        #expect(result == .failure(.ambiguous("the request was sent, but no response arrived in time")))
     }
 
     @Test func `a body that trickles for ever ends at the time limit`() async throws {
@@ -168,7 +168,7 @@ struct HTTPTransportTests {
             ],
             totalLimit: .milliseconds(300)
         )
-        #expect(result == .failure(.ambiguous("the request was sent, no answer came in time")))
+        #expect(result == .failure(.ambiguous("the request was sent, but no response arrived in time")))
     }
 
     @Test func `a network that drops every packet is unreachable in time`() async throws {
@@ -180,7 +180,7 @@ struct HTTPTransportTests {
         let result = await transport.outcome(of: request)
         await transport.shutDown()
         withExtendedLifetime(held) {}
-        #expect(result == .failure(.unreachable("no connection in time")))
+        #expect(result == .failure(.unreachable("connection timed out")))
     }
 
     @Test func `connecting may take five seconds and everything thirty`() {
@@ -216,7 +216,7 @@ struct HTTPTransportTests {
             return
         }
         #expect(server.bytesReceived == 0)
-        // Not even a connection: whoever listens there learns nothing.
+        // There is not even a connection, so a server at that address learns nothing.
         #expect(server.connections == 0)
     }
 

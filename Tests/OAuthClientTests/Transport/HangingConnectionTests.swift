@@ -8,10 +8,10 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// What the return of the network does to requests under way.
+/// Requests in flight when the network returns.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct HangingConnectionTests {
-    /// A server that answers nothing on its first connection, not even the TLS handshake.
+    /// Starts a server that sends nothing on its first connection, not even the TLS handshake.
     private func silentAtFirst() async throws -> TinyServer {
         try await TinyServer.start(certificate: Certificates.good, key: Certificates.goodKey, silent: 1) {
             _ in
@@ -61,7 +61,7 @@ struct HangingConnectionTests {
         async let result = transport.outcome(of: request)
         #expect(try await Polling.until { server.connections == 1 })
         transport.networkReturned()
-        #expect(await result == .failure(.unreachable("no connection in time")))
+        #expect(await result == .failure(.unreachable("connection timed out")))
         #expect(server.connections == 1)
         await transport.shutDown()
         await server.stop()

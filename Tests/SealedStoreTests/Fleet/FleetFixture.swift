@@ -25,7 +25,7 @@ struct FleetFixture {
 }
 
 extension FleetKeys {
-    /// What a reader of the same fleet has.
+    /// Returns the keys of a reader of the same fleet.
     func forReaders() throws -> FleetKeys {
         try FleetKeyText.keys(in: try FleetKeyText.text(of: self, for: .reader), for: .reader)
     }
@@ -51,7 +51,7 @@ struct FleetHost {
         try memory.open(secret) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The kinds of the secrets in its memory.
+    /// The kinds of the secrets in the host's memory.
     var kinds: [SecretKind] { (1...300).compactMap { memory.kind(of: SecretID(rawValue: $0)) } }
 
     /// A login with these tokens.
@@ -60,7 +60,7 @@ struct FleetHost {
             secret: try secret(accessToken, .accessToken),
             idToken: IDToken(
                 secret: try secret("ID-1", .idToken),
-                life: TokenValidity(
+                life: ValidityPeriod(
                     obtainedAt: clock.now - .seconds(900),
                     expiresAt: clock.now + .seconds(60)
                 )
@@ -190,17 +190,17 @@ extension LateResponse {
     )
 }
 
-extension FleetKeeping {
-    /// A host that has seen a record.
-    static let example: FleetKeeping = {
+extension FleetDiskState {
+    /// The state of a host that has read a record.
+    static let example: FleetDiskState = {
         var memory = FleetPersistentState()
         memory.record = .example
         memory.place = FleetRevision(cluster: 0xCDF8_1818_E32A_0000, revision: 4_711)
-        return FleetKeeping(memory: memory, attempt: .example, epoch: 2)
+        return FleetDiskState(memory: memory, attempt: .example, epoch: 2)
     }()
 
-    /// The same host after an answer that etcd does not have yet.
-    static let exampleWithAnswer: FleetKeeping = {
+    /// The state of ``example`` after a response that is not yet in etcd.
+    static let exampleWithAnswer: FleetDiskState = {
         var keeping = example
         keeping.memory.answer = StoredRefreshResult(
             parent: .example,

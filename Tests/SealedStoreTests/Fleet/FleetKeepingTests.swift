@@ -5,13 +5,13 @@ import TokenCore
 
 @testable import SealedStore
 
-/// What a host keeps of the fleet in its own records.
+/// The fleet's state in a host's own records.
 struct FleetKeepingTests {
-    static let all: [FleetKeeping?] = [
+    static let all: [FleetDiskState?] = [
         nil, .example, .exampleWithAnswer,
-        FleetKeeping(memory: FleetPersistentState(), attempt: nil, epoch: 0),
+        FleetDiskState(memory: FleetPersistentState(), attempt: nil, epoch: 0),
         {
-            var keeping = FleetKeeping.exampleWithAnswer
+            var keeping = FleetDiskState.exampleWithAnswer
             keeping.memory.record?.status = .dead(.replyLost)
             keeping.memory.answer?.placedIn = 0
             keeping.memory.isRestored = true
@@ -20,9 +20,9 @@ struct FleetKeepingTests {
             return keeping
         }(),
         {
-            var keeping = FleetKeeping.example
+            var keeping = FleetDiskState.example
             keeping.memory.record?.status = .out
-            keeping.memory.isNews = true
+            keeping.memory.isUnpublished = true
             keeping.memory.sending = PendingSend(parent: .example, intent: .example, cluster: 5)
             keeping.memory.place = nil
             keeping.epoch = .max
@@ -32,7 +32,7 @@ struct FleetKeepingTests {
 
     @Test(arguments: all)
     func `what a host keeps of the fleet comes back after a restart, with its tokens`(
-        keeping: FleetKeeping?
+        keeping: FleetDiskState?
     ) throws {
         let fixture = StoreFixture()
         let (open, _) = try fixture.unlocked()
@@ -49,9 +49,9 @@ struct FleetKeepingTests {
     @Test func `a login that is over everywhere is kept without tokens until the fleet knows`() throws {
         let fixture = StoreFixture()
         let (open, _) = try fixture.unlocked()
-        var keeping = FleetKeeping.example
+        var keeping = FleetDiskState.example
         keeping.memory.record?.status = .out
-        keeping.memory.isNews = true
+        keeping.memory.isUnpublished = true
         keeping.attempt = nil
         var snapshot = try open.snapshot(refreshToken: "RT-1")
         snapshot.standing = .ended(.loggedOut, quarantinedUntil: nil)

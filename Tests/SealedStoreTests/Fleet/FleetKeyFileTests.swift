@@ -79,7 +79,7 @@ struct FleetKeyFileTests {
         try FleetKeyFile.create(path, label: "production")
         #expect(fault(path, as: .reader) == .keepersKey)
         #expect(fault(readersPath, as: .keeper) == .readersKey)
-        #expect(FleetKeyError.keepersKey.sentence.contains(".reader"))
+        #expect(FleetKeyError.keepersKey.remedy.text.contains(".reader"))
     }
 
     @Test(arguments: ["", ".reader"])
@@ -148,7 +148,7 @@ struct FleetKeyFileTests {
     @Test func `a file that others can read, a link and a directory are refused`() throws {
         try FleetKeyFile.create(path, label: "production")
         chmod(path, 0o640)
-        #expect(fault(path, as: .keeper) == .file(.untrusted("its mode 640 lets others in")))
+        #expect(fault(path, as: .keeper) == .file(.untrusted("its mode 640 allows access by others")))
         chmod(path, 0o600)
         let link = "\(directory.path)/link"
         #expect(symlink(path, link) == 0)

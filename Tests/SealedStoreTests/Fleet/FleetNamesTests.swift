@@ -70,21 +70,25 @@ struct FleetNamesTests {
         let work = names.name(of: .work)
         let mine = FleetNamesTests.kinds.map { names.bytes(of: FleetKeyName($0, of: work)) }
         let other = names.bytes(of: FleetKeyName(.record, of: names.name(of: .home)))
-        let lates = [UInt64(6), 7, 8].map { parent in
+        let lateResults = [UInt64(6), 7, 8].map { parent in
             names.bytes(of: FleetKeyName(.late(.example, parent: parent, .other), of: work))
         }
         func holds(_ range: FleetRange, _ key: [UInt8]) -> Bool {
             !key.lexicographicallyPrecedes(range.start) && key.lexicographicallyPrecedes(range.end)
         }
-        #expect((mine + lates + [other]).allSatisfy { holds(names.all, $0) })
-        #expect((mine + lates).allSatisfy { holds(names.all(of: work), $0) })
+        #expect((mine + lateResults + [other]).allSatisfy { holds(names.all, $0) })
+        #expect((mine + lateResults).allSatisfy { holds(names.all(of: work), $0) })
         #expect(!holds(names.all(of: work), other))
         #expect(
-            mine.map { holds(names.lates(of: work), $0) } == [
+            mine.map { holds(names.lateResults(of: work), $0) } == [
                 false, false, false, false, false, true, true, true,
             ]
         )
-        #expect(lates.map { holds(names.lates(of: work, .example, parent: 7), $0) } == [false, true, false])
+        #expect(
+            lateResults.map { holds(names.lateResults(of: work, .example, parent: 7), $0) } == [
+                false, true, false,
+            ]
+        )
         #expect(!holds(names.all, Array("/tokenagent/".utf8)) && !holds(names.all, names.prefix))
     }
 
@@ -126,7 +130,7 @@ struct FleetNamesTests {
         )
     }
 
-    /// What every host has to derive alike, for ever.
+    /// Checks values that every host must derive identically, in all versions.
     @Test func `names, marks and identities stay as they are`() throws {
         let keys = try Vector.fleetKeys()
         let host = try FleetHost(keys, .fleet)

@@ -52,7 +52,7 @@ extension FleetHost {
             )
         }
         if generator.bool { snapshot.noticedEnd = generator.instant(before: .seconds(1_000_000)) }
-        snapshot.refused = RefusedTokens(
+        snapshot.refused = RejectedTokens(
             (0..<Int.random(in: 0...3, using: &generator)).compactMap { _ in
                 TokenFingerprint((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
             }
@@ -78,7 +78,7 @@ extension FleetHost {
     private func idToken(_ number: Int, _ generator: inout SeededGenerator) throws -> IDToken {
         let obtained = generator.instant(before: clock.now)
         let end = generator.bool ? obtained + .seconds(Int64.random(in: 0...100_000, using: &generator)) : nil
-        let life = TokenValidity(obtainedAt: obtained, expiresAt: end)
+        let life = ValidityPeriod(obtainedAt: obtained, expiresAt: end)
         return IDToken(secret: try secret("ID-\(number)", .idToken), life: life)
     }
 
@@ -131,7 +131,7 @@ extension FleetContent {
             content.snapshot.tokens[variant]?.obtainedAt = token.obtainedAt + duration
             content.snapshot.tokens[variant]?.expiresAt = token.expiresAt.map { $0 + duration }
             guard let life = token.idToken?.life else { continue }
-            content.snapshot.tokens[variant]?.idToken?.life = TokenValidity(
+            content.snapshot.tokens[variant]?.idToken?.life = ValidityPeriod(
                 obtainedAt: life.obtainedAt + duration,
                 expiresAt: life.expiresAt.map { $0 + duration }
             )

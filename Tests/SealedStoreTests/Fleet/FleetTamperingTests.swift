@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import SealedStore
 
-/// Whoever can write in etcd can at most put back what was there.
+/// Attackers who can write to etcd, and who can at most restore previous values.
 struct FleetTamperingTests {
     let fleet: FleetFixture
     let writer: FleetHost
@@ -27,7 +27,7 @@ struct FleetTamperingTests {
         want = try writer.records.value(FleetRefreshRequest(lineage: .example, generation: 7), of: .work)
     }
 
-    /// A kind of value, and how a host reads one that it finds under that kind of key.
+    /// A kind of value, and the function that reads one under that kind of key.
     struct Case: CustomTestStringConvertible {
         var testDescription: String
         var bytes: @Sendable (FleetTamperingTests) -> [UInt8]
@@ -180,7 +180,7 @@ struct FleetTamperingTests {
         #expect(try fleet.keeper().open(values).header.generation == 7)
     }
 
-    /// What whoever has the readers' keys can make: sealed under the right key, for the right place, with any signature.
+    /// Returns a token forged with the readers' keys: sealed with the right key and name, but with `signature`.
     private func forgedAccess(signature: [UInt8]) throws -> [UInt8] {
         let key = writer.key(.access)
         let head = FleetValue.head(.record(.example), under: key, epoch: 1)
@@ -248,7 +248,7 @@ struct FleetTamperingTests {
         let sealing = FleetSealing(fleet.keepers)
         let access = try sealing.seal(plaintext, .record(.example), under: key, epoch: 1)
         let reader = try fleet.reader()
-        #expect(throws: FleetValueError.malformed("it holds a secret that it must not hold")) {
+        #expect(throws: FleetValueError.malformed("it has a secret that it must not have")) {
             try reader.open(FleetRecordValues(record: nil, access: access))
         }
         #expect(reader.kinds.isEmpty)
@@ -268,7 +268,7 @@ struct FleetTamperingTests {
                 under: inner
             )
             let value = try sealing.seal(plaintext, .record(.example.with(status)), under: key, epoch: 1)
-            #expect(throws: FleetValueError.malformed("it does not fit its header")) {
+            #expect(throws: FleetValueError.malformed("it does not match its header")) {
                 try keeper.open(FleetRecordValues(record: value, access: nil))
             }
         }

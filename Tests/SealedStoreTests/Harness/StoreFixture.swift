@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import SealedStore
 
-/// Clocks that stand still until a test moves them.
+/// Clocks that do not advance until a test moves them.
 final class FixedClocks: Timekeeper {
     private let reading: Mutex<(now: Instant, wallTime: WallTime)>
 
@@ -50,7 +50,9 @@ final class StoreFixture {
         return OpenStore(store: store, memory: memory)
     }
 
-    /// Opens the store, with a new key file the first time.
+    /// Opens and unlocks the store.
+    ///
+    /// The first time, a key file is created.
     func unlocked(_ files: any FileOperations = SystemFileOperations()) throws -> (OpenStore, LoadedSessions)
     {
         let open = try open(files)
@@ -91,7 +93,7 @@ struct OpenStore {
             idToken: try idToken.map { text in
                 IDToken(
                     secret: try secret(text, .idToken),
-                    life: TokenValidity(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
+                    life: ValidityPeriod(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
                 )
             },
             tokenType: "Bearer",

@@ -71,7 +71,7 @@ struct SlotChangeTests {
         slot.madeAt = nil
         let key = try KeyWrapping.wrappingKey(keyFile, slot.stretching, vault: file.id)
         slot.wrapped = KeyWrapping.wrap(ring.current, under: key, associated: file.associatedData(of: slot))
-        try keeper.apply(VaultChange(slots: [slot], ring: ring))
+        try keeper.apply(ChangedVault(slots: [slot], ring: ring))
         open.store.close()
     }
 

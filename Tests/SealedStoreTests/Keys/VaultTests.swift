@@ -175,7 +175,7 @@ struct VaultTests {
         #expect(Disk.read(path)?.count == 32)
         #expect(try unlock(.keyFile(path: path)).problems.isEmpty)
         chmod(path, 0o644)
-        let reason = "its mode 644 lets others in"
+        let reason = "its mode 644 allows access by others"
         #expect(throws: StoreError.keyFileUnusable(path: path, reason: reason)) {
             try unlock(.keyFile(path: nil))
         }

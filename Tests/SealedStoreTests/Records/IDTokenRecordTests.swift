@@ -29,7 +29,7 @@ struct IDTokenRecordTests {
     /// read at `clock`.
     private func restored(
         _ text: String,
-        _ life: TokenValidity,
+        _ life: ValidityPeriod,
         at clock: ClockReading = written,
         isOld: Bool
     ) throws -> IDToken? {
@@ -71,13 +71,13 @@ struct IDTokenRecordTests {
 
     @Test(arguments: [Instant?.some(.seconds(9_300)), nil])
     func `the life of an ID token survives, whatever its claims say`(end: Instant?) throws {
-        let life = TokenValidity(obtainedAt: .seconds(8_000), expiresAt: end)
+        let life = ValidityPeriod(obtainedAt: .seconds(8_000), expiresAt: end)
         let token = Self.token(#"{"exp":1800000600,"iat":1800000000}"#)
         #expect(try restored(token, life, isOld: false)?.life == life)
     }
 
     @Test func `after another start of the machine an ID token ends when it would have ended`() throws {
-        let life = TokenValidity(obtainedAt: .seconds(9_000), expiresAt: .seconds(10_600))
+        let life = ValidityPeriod(obtainedAt: .seconds(9_000), expiresAt: .seconds(10_600))
         let clock = ClockReading(
             boot: RandomID(high: 3, low: 4),
             now: .seconds(50),
@@ -89,7 +89,7 @@ struct IDTokenRecordTests {
     }
 
     @Test func `clocks that contradict each other end an ID token`() throws {
-        let life = TokenValidity(obtainedAt: .seconds(9_000), expiresAt: .seconds(10_600))
+        let life = ValidityPeriod(obtainedAt: .seconds(9_000), expiresAt: .seconds(10_600))
         let clock = ClockReading(
             boot: RandomID(high: 3, low: 4),
             now: .seconds(50),
@@ -111,13 +111,13 @@ struct IDTokenRecordTests {
         (#"{}"#, nil),
     ])
     func `the ID token of an older record ends as its claims say`(claims: String, end: Instant?) throws {
-        let life = TokenValidity(obtainedAt: .seconds(1), expiresAt: .seconds(2))
+        let life = ValidityPeriod(obtainedAt: .seconds(1), expiresAt: .seconds(2))
         let read = try restored(Self.token(claims), life, isOld: true)
-        #expect(read?.life == TokenValidity(obtainedAt: .seconds(9_000), expiresAt: end))
+        #expect(read?.life == ValidityPeriod(obtainedAt: .seconds(9_000), expiresAt: end))
     }
 
     @Test func `an ID token of an older record that is no JWT names no end`() throws {
-        let life = TokenValidity(obtainedAt: .seconds(1), expiresAt: .seconds(2))
+        let life = ValidityPeriod(obtainedAt: .seconds(1), expiresAt: .seconds(2))
         #expect(try restored("ID", life, isOld: true)?.life.expiresAt == nil)
     }
 }

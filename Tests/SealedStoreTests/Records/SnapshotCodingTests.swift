@@ -67,7 +67,7 @@ struct SnapshotCodingTests {
             snapshot.loginBegan = .seconds(9_000)
             snapshot.end = Self.end
             snapshot.noticedEnd = .seconds(20_000)
-            snapshot.refused = RefusedTokens([print])
+            snapshot.refused = RejectedTokens([print])
             snapshot.coexistence = .disproven
             snapshot.rotation = .unknown(unchanged: 2)
             snapshot.refreshExpiresAt = until
@@ -80,7 +80,7 @@ struct SnapshotCodingTests {
         #expect(snapshot.loginBegan == .seconds(9_000))
         #expect(snapshot.end == Self.end)
         #expect(snapshot.noticedEnd == .seconds(20_000))
-        #expect(snapshot.refused == RefusedTokens([print]))
+        #expect(snapshot.refused == RejectedTokens([print]))
         #expect(snapshot.coexistence == .disproven)
         #expect(snapshot.rotation == .unknown(unchanged: 2))
         #expect(snapshot.refreshExpiresAt == until)

@@ -89,7 +89,7 @@ struct Vector {
             switch error {
             case .futureVersion: return "future-version"
             case .unacceptableCost: return "bad-kdf"
-            case .damagedVault(_, "it is cut short"): return "truncated"
+            case .damagedVault(_, "it is truncated"): return "truncated"
             case .damagedVault(_, "its authentication code is wrong"): return "header-mac"
             case .damagedVault: return "malformed"
             default: return "\(error)"

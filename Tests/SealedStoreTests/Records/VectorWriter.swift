@@ -4,7 +4,7 @@ import TokenCore
 
 @testable import SealedStore
 
-/// Makes the golden files anew: `STORE_VECTORS=write swift test --filter VectorTests`.
+/// Writes the golden files again: `STORE_VECTORS=write swift test --filter VectorTests`.
 ///
 /// Only for a new format version: committed vectors must keep opening.
 enum VectorWriter {
@@ -155,7 +155,7 @@ enum VectorWriter {
         epoch: UInt32 = 1,
         vaultID: RandomID = Vector.vault,
         id: RandomID = Vector.record,
-        fleet: FleetKeeping? = nil
+        fleet: FleetDiskState? = nil
     ) throws -> [UInt8] {
         let memory = try SealedMemory()
         let ring = KeyRing(vault: vaultID, current: try Vector.masterKey(epoch: epoch))
@@ -251,7 +251,7 @@ private struct OpenVault {
             secret: try secret(accessToken, .accessToken),
             idToken: IDToken(
                 secret: try secret(idToken, .idToken),
-                life: TokenValidity(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
+                life: ValidityPeriod(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
             ),
             tokenType: "Bearer",
             scope: ["openid"],

@@ -5,7 +5,7 @@ import TokenCore
 
 @testable import SealedStore
 
-/// Every state a power cut can leave behind during an operation is recovered from.
+/// Recovery from every state that a power failure can cause during an operation.
 struct PowerCutTests {
     /// A store with one session whose refresh token is RT-1.
     let template = StoreFixture()
@@ -16,11 +16,11 @@ struct PowerCutTests {
         open.store.close()
     }
 
-    /// What a recovered store holds.
+    /// The contents of a recovered store.
     struct Found: Equatable {
         var refreshTokens: [String?]
         var interrupted: Bool
-        var fleet: [FleetKeeping] = []
+        var fleet: [FleetDiskState] = []
     }
 
     /// Runs `operation` on an unlocked copy, cuts the power after every change and hands what recovery found to
@@ -121,8 +121,8 @@ struct PowerCutTests {
     @Test func `a refresh in a fleet leaves the answer with what has to become of it, or neither`()
         async throws
     {
-        let before = FleetKeeping.example
-        let after = FleetKeeping.exampleWithAnswer
+        let before = FleetDiskState.example
+        let after = FleetDiskState.exampleWithAnswer
         let states = try await enumerate { open, old in
             var held = old
             held.fleet = before

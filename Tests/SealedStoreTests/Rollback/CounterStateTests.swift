@@ -107,7 +107,7 @@ struct CounterStateTests {
     @Test func `a counter that others move is followed, and said to be shared`() {
         var standing = settled()
         standing.wrote(standing.value(announcing: true))
-        #expect(standing.heard(12, moving: true, at: .seconds(0))?.contains("something else") == true)
+        #expect(standing.heard(12, moving: true, at: .seconds(0))?.contains("another program") == true)
         #expect(standing.needsManifest)
         #expect(standing.delay(at: .seconds(0), isOpen: true) == .zero)
         standing.wrote(standing.value(announcing: false))

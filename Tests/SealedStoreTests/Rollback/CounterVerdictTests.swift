@@ -4,7 +4,7 @@ import Testing
 
 @testable import SealedStore
 
-/// What a store's value, the counter's and the person's word lead to.
+/// Verdicts on the value in a store, the value of the counter, and the value that the user accepts.
 struct CounterVerdictTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var testDescription: String
@@ -95,14 +95,14 @@ struct CounterVerdictTests {
     func `a counter is one decimal number and nothing else`(text: String, reading: CounterReading?) {
         #expect(
             CounterReading(printed: Array(text.utf8))
-                == reading ?? .unusable("it did not print one decimal number")
+                == reading ?? .unusable("the command did not print one decimal number")
         )
     }
 
     @Test func `every refusal for a counter says what to do`() throws {
         for row in CounterVerdictTests.cases {
             guard let refusal = row.refusal else { continue }
-            #expect(refusal.remedy?.contains("rollback_counter") == true)
+            #expect(refusal.remedy?.text.contains("rollback_counter") == true)
         }
     }
 }

@@ -32,7 +32,7 @@ struct StoreDirectoryTests {
     func `a directory others can enter is refused`(mode: mode_t) throws {
         mkdir(path, 0o700)
         chmod(path, mode)
-        let reason = "its mode \(String(mode, radix: 8)) lets others in"
+        let reason = "its mode \(String(mode, radix: 8)) allows access by others"
         #expect(throws: StoreError.unsafe(path: path, reason: reason)) { try StoreDirectory(path) }
         #expect(Disk.names(path).isEmpty)
     }

@@ -51,7 +51,7 @@ package final class AgentUnderTest: Sendable {
     package var configurationPath: String { home.path("config/tokenagent/config.toml") }
     package var statePath: String { home.path("state/tokenagent") }
     package var socketPath: String { home.path("run/tokenagent/agent.sock") }
-    package var socket: AgentSocket { AgentSocket(path: socketPath) }
+    package var socket: ConnectedAgentSocket { ConnectedAgentSocket(path: socketPath) }
 
     /// Replaces the configuration file.
     package func configure(_ text: String) throws {
@@ -169,7 +169,7 @@ package final class AgentUnderTest: Sendable {
         _ method: String,
         _ path: String,
         _ members: String = "{}"
-    ) async throws -> AgentSocket.Reply {
+    ) async throws -> ConnectedAgentSocket.Reply {
         let key = (File.bytes(statePath + "/keyfile") ?? []).map { byte in
             (byte < 16 ? "0" : "") + String(byte, radix: 16)
         }

@@ -46,9 +46,10 @@ package final class FakeServing: AuthorizationServing {
     }
 
     /// Returns the request and the numbers of the secrets, so that a test sees the arguments.
-    package func proof(for demand: ProofRequest, showing token: SecretID, by key: SecretID) -> String? {
+    package func proof(for tokenRequest: ProofRequest, showing token: SecretID, by key: SecretID) -> String? {
         let words = [
-            demand.method, demand.target, demand.nonce ?? "-", "\(token.rawValue)", "\(key.rawValue)",
+            tokenRequest.method, tokenRequest.target, tokenRequest.nonce ?? "-", "\(token.rawValue)",
+            "\(key.rawValue)",
         ]
         return words.joined(separator: " ")
     }

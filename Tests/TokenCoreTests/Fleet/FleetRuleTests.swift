@@ -82,12 +82,16 @@ import Testing
     func `what becomes of an answer`(
         record: FleetHeader?,
         intent: FleetIntent?,
-        lates: [LateResponse],
+        lateResults: [LateResponse],
         settlement: StoredResultAction
     ) {
         let memory = FleetPersistentState.knowing(.record(5), answer: Self.answer)
         #expect(
-            StoredResultAction(of: Self.answer, in: memory, .showing(record, intent, lates: lates))
+            StoredResultAction(
+                of: Self.answer,
+                in: memory,
+                .showing(record, intent, lateResults: lateResults)
+            )
                 == settlement
         )
     }
@@ -103,11 +107,11 @@ import Testing
     ])
     func `what becomes of an answer after news of this host`(
         own: FleetHeader,
-        isNews: Bool,
+        isUnpublished: Bool,
         record: FleetHeader,
         settlement: StoredResultAction
     ) {
-        let memory = FleetPersistentState.knowing(own, isNews: isNews, answer: Self.answer)
+        let memory = FleetPersistentState.knowing(own, isUnpublished: isUnpublished, answer: Self.answer)
         #expect(StoredResultAction(of: Self.answer, in: memory, .showing(record)) == settlement)
     }
 
@@ -121,13 +125,13 @@ import Testing
     )
     func `an answer that was laid down is laid down again after a restore`(
         cluster: UInt64,
-        lates: [LateResponse],
+        lateResults: [LateResponse],
         settlement: StoredResultAction
     ) {
         var answer = Self.answer
         answer.placedIn = 1
         let record = FleetHeader.record(6, attempt: 50, .dead(.replyLost), proven: 4)
-        let view = FleetSnapshot.showing(record, lates: lates, cluster: cluster)
+        let view = FleetSnapshot.showing(record, lateResults: lateResults, cluster: cluster)
         #expect(StoredResultAction(of: answer, in: .knowing(record, answer: answer), view) == settlement)
     }
 
@@ -157,27 +161,35 @@ import Testing
     @Test func `a late answer waits while a younger one to the same token may be on its way`() {
         let late = LateResponse.late(parent: 5)
         let grace = FleetTiming(reuse: .acceptedFor(.seconds(30)))
-        let view = FleetSnapshot.showing(.record(5), .attempt(80, age: 100, before: [77]), lates: [late])
+        let view = FleetSnapshot.showing(
+            .record(5),
+            .attempt(80, age: 100, before: [77]),
+            lateResults: [late]
+        )
         #expect(view.nextAdoption(grace) == nil)
         #expect(view.hasAnswer(to: .record(5)))
         // Where nothing is accepted again, the other attempt has brought nothing.
         #expect(view.nextAdoption(FleetTiming(reuse: .refused)) == late)
-        let patient = FleetSnapshot.showing(.record(5), .attempt(80, age: 120, before: [77]), lates: [late])
+        let patient = FleetSnapshot.showing(
+            .record(5),
+            .attempt(80, age: 120, before: [77]),
+            lateResults: [late]
+        )
         #expect(patient.nextAdoption(grace) == late)
         // The server has refused the other attempt, but not the one between the two.
         var refused = FleetIntent.attempt(80, age: 5, before: [77]).refused
-        #expect(FleetSnapshot.showing(.record(5), refused, lates: [late]).nextAdoption(grace) == late)
+        #expect(FleetSnapshot.showing(.record(5), refused, lateResults: [late]).nextAdoption(grace) == late)
         refused.before.append(.number(78))
-        #expect(FleetSnapshot.showing(.record(5), refused, lates: [late]).nextAdoption(grace) == nil)
+        #expect(FleetSnapshot.showing(.record(5), refused, lateResults: [late]).nextAdoption(grace) == nil)
     }
 
     @Test func `of several late answers the one of the latest parent is tried first`() {
-        let lates = [
+        let lateResults = [
             LateResponse.late(parent: 4, attempt: 1), .late(parent: 5, attempt: 3),
             .late(parent: 5, attempt: 2),
         ]
-        let view = FleetSnapshot.showing(.record(6, .dead(.replyLost), proven: 4), lates: lates)
-        #expect(view.nextAdoption(FleetTiming(reuse: .refused)) == lates[2])
+        let view = FleetSnapshot.showing(.record(6, .dead(.replyLost), proven: 4), lateResults: lateResults)
+        #expect(view.nextAdoption(FleetTiming(reuse: .refused)) == lateResults[2])
     }
 
     @Test func `a transaction says which login it replaces`() {

@@ -74,7 +74,7 @@ extension FleetSnapshot {
         _ record: FleetHeader?,
         _ intent: FleetIntent? = nil,
         lock: UInt64? = nil,
-        lates: [LateResponse] = [],
+        lateResults: [LateResponse] = [],
         cluster: UInt64 = 1,
         revision: Int64 = 100
     ) -> FleetSnapshot {
@@ -82,7 +82,7 @@ extension FleetSnapshot {
             record: record,
             intent: intent,
             lock: lock.map(AttemptID.number),
-            lates: lates,
+            lateResults: lateResults,
             place: FleetRevision(cluster: cluster, revision: revision),
             time: moment
         )
@@ -92,12 +92,12 @@ extension FleetSnapshot {
 extension FleetPersistentState {
     static func knowing(
         _ record: FleetHeader?,
-        isNews: Bool = false,
+        isUnpublished: Bool = false,
         answer: StoredRefreshResult? = nil
     ) -> FleetPersistentState {
         var memory = FleetPersistentState()
         memory.record = record
-        memory.isNews = isNews
+        memory.isUnpublished = isUnpublished
         memory.answer = answer
         memory.place = FleetRevision(cluster: 1, revision: 90)
         return memory

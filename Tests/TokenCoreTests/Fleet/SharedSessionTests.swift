@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Testing
+import Text
 
 @testable import TokenCore
 
@@ -76,17 +77,17 @@ import Testing
     @Test func `what only a person can put right is said at once, and tried again`() throws {
         var (script, attempt) = try Self.due()
         let (waiter, _) = script.get(minimum: .seconds(3_000), wait: .seconds(300))
-        let trouble = FleetStoreError(
+        let storeError = FleetStoreError(
             .unreadable,
             "the key is old",
-            remedy: "copy the new one",
+            remedy: .set("the new one"),
             isMistake: true
         )
-        let refused = ReservationResult.unreachable(trouble)
+        let refused = ReservationResult.unreachable(storeError)
         let effects = script.session.reservationFinished(attempt, refused, jitter: 0, at: script.moment)
         let told = ServingFailure.misconfigured(
             message: "the key is old",
-            remedy: "copy the new one, then tokenctl refresh work"
+            remedy: .set("the new one, then run tokenctl refresh work")
         )
         #expect(effects.contains(.reply(waiter, .failure(told))))
         #expect(try #require(script.session.wakeTime) - script.moment.now <= .seconds(2))
@@ -276,7 +277,7 @@ import Testing
     @Test(arguments: [true, false])
     func `who has logged out here alone is told what brings the host back`(isReader: Bool) {
         let policy = SessionPolicy(isShared: true, isReader: isReader)
-        let join = "tokenctl fleet join work"
+        let join = Remedy.run("tokenctl fleet join work")
         var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
         _ = script.session.logoutRequested(local: true, at: script.moment)
         #expect(script.session.status.remedy == join)
@@ -301,7 +302,7 @@ import Testing
     }
 
     @Test func `who has logged out everywhere, or of a session of this host, is told to log in`() {
-        let login = "tokenctl login work"
+        let login = Remedy.run("tokenctl login work")
         for (isShared, local) in [(true, false), (false, true), (false, false)] {
             let policy = SessionPolicy(isShared: isShared)
             var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)

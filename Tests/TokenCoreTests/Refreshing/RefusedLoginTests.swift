@@ -25,12 +25,12 @@ import Testing
     }
 
     @Test(arguments: [FailureClass.busy, .unreachable, .misbehaved, .storage, .helperFailed, .insecure])
-    func `trouble between refusals does not keep a login that is over`(trouble: FailureClass) {
+    func `trouble between refusals does not keep a login that is over`(failure: FailureClass) {
         var (script, effects) = expired()
         var count = 0
         while count < 20 {
             count += 1
-            let failed = script.fail(effects, count % 2 == 1 ? .unexplained : trouble)
+            let failed = script.fail(effects, count % 2 == 1 ? .unexplained : failure)
             guard !failed.notified.contains(.loginRequired) else { break }
             effects = script.sleepUntilWake()
         }
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [FailureClass.busy, .unreachable, .ambiguous])
-    func `two refusals and a week of trouble end no login`(trouble: FailureClass) {
+    func `two refusals and a week of trouble end no login`(failure: FailureClass) {
         var (script, effects) = expired()
         for _ in 0..<2 {
             _ = script.fail(effects, .unexplained)
@@ -47,7 +47,7 @@ import Testing
         }
         let start = script.moment.now
         while script.moment.now - start < .seconds(7 * 86_400) {
-            #expect(!script.fail(effects, trouble).notified.contains(.loginRequired))
+            #expect(!script.fail(effects, failure).notified.contains(.loginRequired))
             effects = script.sleepUntilWake()
         }
         #expect(script.answer(effects, script.granted()).notified == [.refreshed])

@@ -154,7 +154,7 @@ import Testing
         #expect(told.last == .finishLogout(.revoked))
     }
 
-    /// What the server said, what those who asked hear, and whether tokens may be left over.
+    /// The outcome at the server, the result of the logout, and whether tokens may remain valid.
     @Test(arguments: [
         (RevocationOutcome.revoked, LogoutResult.revoked, false), (.nothing, .nothingToRevoke, false),
         (.unsupported("no endpoint"), .unsupported(message: "no endpoint"), true),
@@ -179,7 +179,7 @@ import Testing
             return event
         }
         #expect(notices.map(\.reason) == (hasLeftover ? ["not_revoked"] : []))
-        #expect((script.session.status.message ?? "").contains(result.leftover ?? "by request"))
+        #expect((script.session.status.message ?? "").contains(result.leftover ?? "by the user"))
     }
 
     @Test func `a logout of nothing, and one that tells nobody, say so`() {

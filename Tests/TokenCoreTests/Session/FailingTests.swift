@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Testing
+import Text
 
 @testable import TokenCore
 
@@ -8,7 +9,7 @@ import Testing
     private static let temporary: [FailureClass] = [
         .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage, .helperFailed,
     ]
-    private static let correction = "fix the configuration, then tokenctl refresh work"
+    private static let correction = Remedy.run("tokenctl config check && tokenctl refresh work")
 
     @Test(arguments: temporary)
     func `no temporary failure ends a session, however often it comes`(kind: FailureClass) {
@@ -206,10 +207,11 @@ import Testing
         #expect(tries == [15, 75, 195, 495, 600].map { .seconds($0) })
         let status = script.session.status
         #expect(status.state == .suspended)
-        #expect(status.message?.contains("secret or key is wrong or has expired") == true)
+        #expect(status.message?.contains("secret or key is wrong or expired") == true)
         #expect(status.message?.contains("the server is being changed") == true)
         #expect(
-            status.remedy?.contains("then tokenctl refresh work; or wait until the server is ready") == true
+            status.remedy
+                == .set("the current client secret in [session.work], then run tokenctl refresh work")
         )
         for _ in 0..<3 {
             let before = script.moment.now
@@ -274,7 +276,7 @@ import Testing
         let begin = script.sleepUntilWake()
         #expect(script.fail(begin, .clientUnknown).notified == [.loginRequired])
         #expect(script.session.status.reason == .clientUnknown)
-        #expect(script.session.status.remedy == "tokenctl login work")
+        #expect(script.session.status.remedy == .run("tokenctl login work"))
         let (waiter, served) = script.get()
         #expect(served.reply(to: waiter)?.secret == SessionScript.accessToken)
         var before = script.moment.now
@@ -325,7 +327,12 @@ import Testing
     }
 
     @Test func `a login that does not fit its server is suspended until the next one, which is named`() {
-        for (remedy, told) in [(nil, "tokenctl login work"), ("if so", "if so, tokenctl login work")] {
+        let rows: [(Remedy?, Remedy)] = [
+            (nil, .run("tokenctl login work")),
+            (.set("this"), .set("this, then run tokenctl login work")),
+            (.run("a"), .run("a && tokenctl login work")),
+        ]
+        for (remedy, told) in rows {
             var script = SessionScript.ready()
             let failure = RefreshFailure(
                 kind: .misconfigured,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// What a login has found out about its server stays with the login, whatever is said later.
+/// A login's discovered server, which later responses do not change.
 @Suite struct KnownServerTests {
     private static let server = DiscoveredServer(
         issuer: "https://as.example",
@@ -14,7 +14,7 @@ import Testing
     )
     private let login = LoginNumber(rawValue: 2)
 
-    /// A session whose login has found its server.
+    /// Returns a session whose login has discovered its server.
     private func found() -> SessionScript {
         var script = SessionScript()
         _ = script.session.loginStarted(login, at: script.moment)
@@ -29,7 +29,7 @@ import Testing
         return grant
     }
 
-    /// The servers that tokens are to be revoked at.
+    /// Returns the servers at which tokens are to be revoked.
     private func revocations(_ effects: [Effect]) -> [DiscoveredServer?] {
         effects.compactMap { effect -> DiscoveredServer?? in
             switch effect {
@@ -74,7 +74,7 @@ import Testing
         policy.startsByItself = true
         policy.tokensOutliveLogin = false
         var script = SessionScript(policy: policy)
-        let origin = TokenOrigin(tokenEndpoint: "https://as.example/token", server: Self.server)
+        let origin = IssuanceContext(tokenEndpoint: "https://as.example/token", server: Self.server)
         _ = script.answer(script.sleepUntilWake(), script.granted(origin: origin))
         #expect(script.session.currentLogin?.server == Self.server)
         #expect(script.reserve(script.sleepUntilWake())?.server == Self.server)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// What becomes of a token that some server has refused.
+/// Tokens that a resource server has rejected.
 @Suite struct RefusedTokenTests {
     private static let print = TokenFingerprint(Array(repeating: 7, count: TokenFingerprint.byteCount))
 
@@ -30,7 +30,7 @@ import Testing
         var script = SessionScript.ready()
         let (_, refresh) = script.refuse(SessionScript.accessToken)
         _ = script.fail(refresh, .unreachable)
-        // The record without the token is written as soon as nothing is reserved any more.
+        // The record without the token is written when no reservation is left.
         #expect(script.tick().contains { if case .commit = $0 { true } else { false } })
         script = script.restarted()
         let (waiter, effects) = script.get()
@@ -74,7 +74,7 @@ import Testing
         #expect(!told.sendsRequest)
         let stored = script.commitAll(storing)
         #expect(stored.servedSecrets == [SecretID(rawValue: 500)])
-        // The refused one is renewed next, for whoever told of it.
+        // The rejected token is refreshed next, for the peer that reported it.
         #expect(stored.sendsRequest)
         let (waiter, effects) = script.get()
         #expect(effects.reply(to: waiter) == nil)
@@ -90,10 +90,10 @@ import Testing
             Issue.record("\(answer)")
             return
         }
-        #expect(message == "the authorization server gave out the refused token again")
+        #expect(message == "the authorization server issued the rejected token again")
         #expect(retryAfter == .seconds(10))
         #expect(answer.notified == [.refreshFailed])
-        // The refresh token that came with it is the one that counts.
+        // The refresh token in the same response is the current one.
         #expect(script.session.heldSecrets.contains(SecretID(rawValue: 501)))
         #expect(script.session.status.message == message)
         var requests = 0
@@ -183,12 +183,12 @@ import Testing
             effects.reply(to: waiter)
                 == .failure(
                     .notRefreshable(
-                        message: "the issuer gave no refresh token, so this session cannot be refreshed",
+                        message: "cannot refresh: the issuer returned no refresh token",
                         remedy: nil
                     )
                 )
         )
-        // Nobody has refused the token.
+        // No server has rejected the token.
         let (reader, served) = script.get()
         #expect(served.reply(to: reader)?.secret == SessionScript.accessToken)
     }

@@ -5,7 +5,9 @@ import Testing
 @testable import TokenCore
 
 @Suite struct RestoringTests {
-    /// `readings`: as in ``Interruption/readings``.
+    /// Returns the session after a restart.
+    ///
+    /// For `readings`, see ``Interruption/readings``.
     private func restored(
         _ script: SessionScript,
         interrupted: Bool = false,
@@ -46,7 +48,7 @@ import Testing
             Issue.record("\(refused)")
             return
         }
-        // And the next one.
+        // The same holds after another restart.
         #expect(try restored(script).session.status.message == words)
     }
 
@@ -72,7 +74,7 @@ import Testing
         _ = script.session.logoutRequested(local: false, at: script.moment)
         #expect(script.session.status.endedBy == .person)
         #expect(try restored(script).session.status.endedBy == .person)
-        #expect(try restored(script).session.status.message == "logged out by request")
+        #expect(try restored(script).session.status.message == "logged out by the user")
         script = SessionScript.ready()
         _ = script.fail(script.sleepUntilWake(), .grantDead)
         #expect(script.session.status.endedBy == .server)
@@ -101,7 +103,7 @@ import Testing
         #expect(script.session.status.reason == .replyLost)
     }
 
-    /// The agent ends each time after it has made its intent durable.
+    /// The agent ends each time after its intent is durable.
     @Test func `a replay that ended the agent is tried again later, the more often the later`() throws {
         var script = try restored(SessionScript.ready(), interrupted: true)
         var waits: [Duration] = []
@@ -128,7 +130,7 @@ import Testing
             #expect(script.tick().sendsRequest)
             script = try restored(script, interrupted: true, readings: 0)
         }
-        // One that ends the process before it is read is put off all the same.
+        // A response that ends the process before it is read is postponed anyway.
         script = try restored(script, interrupted: true, readings: 0)
         #expect(script.session.wakeTime == script.moment.now + .seconds(30))
         let first = SessionScript.ready()

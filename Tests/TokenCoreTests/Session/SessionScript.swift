@@ -78,7 +78,7 @@ struct SessionScript {
         return (waiter, session.tokenRequested(by: waiter, need, at: moment))
     }
 
-    /// A person asks for a refresh.
+    /// Requests a refresh as the user does.
     mutating func force() -> [Effect] {
         nextWaiter += 1
         let waiter = WaiterID(rawValue: nextWaiter)
@@ -86,7 +86,7 @@ struct SessionScript {
         return session.refreshRequested(by: waiter, rejecting: nil, deadline: deadline, at: moment)
     }
 
-    /// A server refuses `secret`.
+    /// Reports that a server has rejected `secret`.
     mutating func refuse(_ secret: SecretID, _ fingerprint: TokenFingerprint? = nil) -> (WaiterID, [Effect]) {
         nextWaiter += 1
         let waiter = WaiterID(rawValue: nextWaiter)
@@ -121,7 +121,7 @@ struct SessionScript {
 
     private func idToken(_ secret: SecretID, lifetime: Duration?) -> IDToken {
         let end = lifetime.map { moment.now + $0 }
-        return IDToken(secret: secret, life: TokenValidity(obtainedAt: moment.now, expiresAt: end))
+        return IDToken(secret: secret, life: ValidityPeriod(obtainedAt: moment.now, expiresAt: end))
     }
 
     func granted(
@@ -132,7 +132,7 @@ struct SessionScript {
         idToken: SecretID? = nil,
         idTokenLifetime: Duration? = nil,
         fingerprint: TokenFingerprint? = nil,
-        origin: TokenOrigin? = nil
+        origin: IssuanceContext? = nil
     ) -> RefreshOutcome {
         .granted(
             GrantedTokens(
@@ -163,7 +163,7 @@ struct SessionScript {
         )
     }
 
-    /// Lets the disk say yes to the reservation among `effects`; returns what is to be sent.
+    /// Grants the reservation among `effects`, and returns the request to send.
     mutating func reserve(_ effects: [Effect]) -> RefreshRequest? {
         for case .reserve(let number, _) in effects {
             let next = session.reservationFinished(number, .granted(), jitter: 0, at: moment)
@@ -173,7 +173,7 @@ struct SessionScript {
         return nil
     }
 
-    /// Answers the refresh that `effects` begins and commits what comes of it.
+    /// Answers the refresh that `effects` begins, and commits the result.
     mutating func answer(_ effects: [Effect], _ outcome: RefreshOutcome, jitter: Double = 0) -> [Effect] {
         guard let request = reserve(effects) else { return [] }
         let next = session.refreshFinished(request.attempt, outcome, jitter: jitter, at: moment)
@@ -235,7 +235,7 @@ extension Reply {
         return true
     }
 
-    /// The token there is was refused, and the next one is not to be had yet.
+    /// Whether the current token was rejected and the next one is not available yet.
     var isHeldBack: Bool {
         guard case .failure(.tokenRefused) = self else { return false }
         return true

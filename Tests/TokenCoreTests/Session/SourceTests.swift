@@ -63,7 +63,11 @@ import Testing
 
     @Test func `what ended with its source starts again when that has a token of the same login`() {
         var script = SessionScript(policy: Self.policy)
-        let lost = RefreshFailure(kind: .sourceEnded, message: "no login", remedy: "tokenctl login work")
+        let lost = RefreshFailure(
+            kind: .sourceEnded,
+            message: "no login",
+            remedy: .run("tokenctl login work")
+        )
         _ = script.answer(script.sleepUntilWake(), .failed(lost))
         #expect(script.session.status.reason == .sourceEnded)
         let begin = script.session.sourceRecovered(at: script.moment)

@@ -16,7 +16,7 @@ import Testing
         let begin = script.sleepUntilWake()
         let effects = script.answer(
             begin,
-            script.granted(origin: TokenOrigin(tokenEndpoint: "https://id.example/t"))
+            script.granted(origin: IssuanceContext(tokenEndpoint: "https://id.example/t"))
         )
         #expect(effects.notified == [.refreshed])
         return script
@@ -25,7 +25,7 @@ import Testing
     private static let lost = RefreshFailure(
         kind: .sourceEnded,
         message: "session google has no login",
-        remedy: "tokenctl login google"
+        remedy: .run("tokenctl login google")
     )
 
     @Test func `the schedule fetches the first token`() {
@@ -39,13 +39,13 @@ import Testing
     @Test func `before the first token the status says that there is none yet, and why`() {
         var script = Self.script()
         let begin = script.sleepUntilWake()
-        #expect(script.session.status.message == "nothing has been obtained yet")
+        #expect(script.session.status.message == "no token obtained yet")
         _ = script.fail(begin, .unreachable)
         let status = script.session.status
-        #expect(status.message == "nothing has been obtained yet: no luck")
+        #expect(status.message == "no token obtained yet: no luck")
         #expect(status.loggedInAt == nil && status.loggedInTime == nil)
         let restarted = script.restarted().session.status
-        #expect(restarted.loggedInAt == nil && restarted.message == "nothing has been obtained yet")
+        #expect(restarted.loggedInAt == nil && restarted.message == "no token obtained yet")
         _ = script.answer(script.sleepUntilWake(), script.granted())
         #expect(script.session.status.loggedInAt == script.moment.now)
         #expect(script.session.status.message == nil)
@@ -224,7 +224,7 @@ import Testing
             )
         )
         #expect(script.session.wakeTime == nil)
-        #expect(script.session.status.remedy == "tokenctl login google")
+        #expect(script.session.status.remedy == .run("tokenctl login google"))
     }
 
     @Test func `callers are told what brings its source back, and asking is not repeated at once`() {
@@ -239,7 +239,7 @@ import Testing
                 Issue.record("\(String(describing: reply))")
                 continue
             }
-            #expect(remedy == "tokenctl login google")
+            #expect(remedy == .run("tokenctl login google"))
         }
         script.advance(by: .seconds(10))
         #expect(script.get().1.sendsRequest)
@@ -297,7 +297,7 @@ import Testing
     @Test func `a key that its tokens are bound to goes with them`() {
         var script = Self.script()
         let key = SecretID(rawValue: 900)
-        let origin = TokenOrigin(tokenEndpoint: "https://id.example/t", proofKey: key)
+        let origin = IssuanceContext(tokenEndpoint: "https://id.example/t", proofKey: key)
         _ = script.answer(script.sleepUntilWake(), script.granted(origin: origin))
         #expect(script.session.proofKey == key)
         #expect(script.reserve(script.sleepUntilWake())?.proofKey == key)

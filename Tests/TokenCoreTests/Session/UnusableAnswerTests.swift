@@ -11,7 +11,7 @@ struct UnusableAnswerTests {
 
     private func unusable(_ script: SessionScript, _ kind: FailureClass = .misconfigured) -> RefreshOutcome {
         .unusable(
-            RefreshFailure(kind: kind, message: UnusableAnswerTests.reason, remedy: "remove dpop"),
+            RefreshFailure(kind: kind, message: UnusableAnswerTests.reason, remedy: .set("dpop to false")),
             SavedRenewal(
                 refreshToken: UnusableAnswerTests.newToken,
                 refreshLifetime: RefreshLifetime(.seconds(90_000)),
@@ -53,7 +53,7 @@ struct UnusableAnswerTests {
         let status = script.session.status
         #expect(status.state == .suspended)
         #expect(status.message == UnusableAnswerTests.reason)
-        #expect(status.remedy == "remove dpop, then tokenctl refresh work")
+        #expect(status.remedy == .set("dpop to false, then run tokenctl refresh work"))
         #expect(effects.notified == [.refreshFailed])
         #expect(effects.contains(.erase(SessionScript.refreshToken)))
         let (waiter, served) = script.get()

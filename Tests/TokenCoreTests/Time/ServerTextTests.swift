@@ -53,7 +53,7 @@ struct GrantWarningTests {
         )
         #expect(
             remark?.message
-                == missing.map { "the server did not grant \($0), which the configuration asks for" }
+                == missing.map { "the server did not grant the configured scopes \($0)" }
         )
     }
 

@@ -204,7 +204,7 @@ import Testing
         let (waiter, asking) = script.get(idToken: true)
         #expect(asking.sendsRequest)
         var record = script.record(renewal: .byKeepers)
-        let life = TokenValidity(obtainedAt: script.moment.now, expiresAt: script.moment.now + .seconds(600))
+        let life = ValidityPeriod(obtainedAt: script.moment.now, expiresAt: script.moment.now + .seconds(600))
         record.tokens[.primary]?.idToken = IDToken(secret: Self.fresh, life: life)
         let effects = script.session.recordAdopted(record, jitter: 0, at: script.moment)
         #expect(idToken(in: effects.reply(to: waiter)) == Self.fresh)
@@ -217,7 +217,7 @@ import Testing
         var record = script.record(renewal: .byKeepers)
         record.tokens[.primary]?.idToken = idToken
         let effects = script.session.recordAdopted(record, jitter: 0, at: script.moment)
-        let remedy = "tokenctl login work at a host with role = \"keeper\""
-        #expect(effects.reply(to: waiter) == .failure(.idTokenNotRenewed(remedy: remedy)))
+        let remedy = "after tokenctl login work at a host with role = \"keeper\""
+        #expect(effects.reply(to: waiter) == .failure(.idTokenNotRenewed(remedy: .retry(remedy))))
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 /// The issuer of a new session is as its own document spells it.
 struct IssuerSpellingTests {
-    private func offer(_ issuer: String) -> ExaminationMessage { ExaminationMessage { $0.issuer = issuer } }
+    private func offer(_ issuer: String) -> ServerProbeMessage { ServerProbeMessage { $0.issuer = issuer } }
 
     @Test func `another spelling is adopted, and that is said`() {
         var server = NewSessionServer(issuer: "https://t.eu.auth0.com")
@@ -15,7 +15,7 @@ struct IssuerSpellingTests {
         #expect(server.issuer == "https://t.eu.auth0.com/")
         #expect(
             words
-                == "The issuer spells its name https://t.eu.auth0.com/, which is written in place of "
+                == "Using the issuer's own spelling https://t.eu.auth0.com/ instead of "
                 + "https://t.eu.auth0.com"
         )
         #expect(server.adoptSpelling(of: offer("https://t.eu.auth0.com/")) == nil)
@@ -25,7 +25,7 @@ struct IssuerSpellingTests {
         var server = NewSessionServer(metadata: "https://other.example/openid-configuration")
         let words = server.adoptSpelling(of: offer("acme.com"))
         #expect(server.issuer == "acme.com")
-        #expect(words == "The issuer is acme.com, as the document at --metadata-url says")
+        #expect(words == "The metadata at --metadata-url names the issuer acme.com")
     }
 
     @Test func `the issuer that a resource names stays the resource's matter`() {

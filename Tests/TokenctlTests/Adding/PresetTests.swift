@@ -6,16 +6,16 @@ import Testing
 
 @testable import tokenctl_commands
 
-/// The providers whose facts are known.
+/// The presets of known providers.
 struct PresetTests {
-    /// What stands for an account's own names, and such a name.
+    /// The placeholders for an account's own names, each with an example of such a name.
     private static let placeholders = [
         ("APPLICATION", "cli"), ("ORGANIZATION", "org"), ("TENANT-ID", "7a1f"), ("INSTANCE", "one"),
         ("POOL-ID", "eu-west-1_Abc"), ("TENANT", "tenant"), ("REGION", "eu-west-1"), ("REALM", "main"),
         ("HOST", "id.example.com"), ("PORTAL", "d-1234567890"),
     ]
 
-    /// An issuer as an account of the provider has it.
+    /// Returns an issuer of an account at the provider.
     private static func issuer(_ preset: Preset) -> String {
         placeholders.reduce(preset.issuer ?? preset.issuerForm) { $0.replacing($1.0, with: $1.1) }
     }
@@ -32,11 +32,11 @@ struct PresetTests {
         )
         let client = NewSessionClient(id: preset.kind.hasClients ? "cli" : nil)
         let wish = NewSession(name: name, server: server, client: client)
-        let offer = ExaminationMessage {
+        let offer = ServerProbeMessage {
             $0.flows = ["browser", "device"]
             $0.scopes = ["openid", "offline_access"]
         }
-        // Others publish nothing that is looked at.
+        // Servers of other kinds publish nothing that is read.
         for offer in preset.kind == .oidc ? [nil, offer] : [nil] {
             let text = try SessionDraft(wish, try ResolvedSession(wish, offer), offer).text
             #expect(text.contains("# \(name): \(preset.source)\n"))

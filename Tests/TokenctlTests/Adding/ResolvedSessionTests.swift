@@ -2,12 +2,13 @@
 
 import AgentProtocol
 import Testing
+import Text
 
 @testable import tokenctl_commands
 
-/// What `tokenctl add` makes of what is wanted and what there is.
+/// The choices of `tokenctl add` from the user's options and the server's capabilities.
 struct ResolvedSessionTests {
-    private static let everything = ExaminationMessage {
+    private static let everything = ServerProbeMessage {
         $0.flows = ["browser", "device", "password"]
         $0.authentication = ["none", "basic", "private_key_jwt"]
         $0.scopes = ["openid", "offline_access", "email"]
@@ -42,7 +43,7 @@ struct ResolvedSessionTests {
         offered: [String],
         flow: LoginCommand.Flow
     ) throws {
-        let offer = ExaminationMessage { $0.flows = offered }
+        let offer = ServerProbeMessage { $0.flows = offered }
         #expect(try ResolvedSession(try wish(), offer).flow == flow)
     }
 
@@ -56,8 +57,8 @@ struct ResolvedSessionTests {
         #expect(chosen.flow == .clientCredentials && chosen.scopes == ["api"])
         #expect(
             chosen.notes == [
-                "the issuer does not name the flow client_credentials",
-                "the issuer names no clients with a certificate",
+                "the issuer does not announce the flow client_credentials",
+                "the issuer does not announce support for clients with a certificate",
             ]
         )
     }
@@ -65,13 +66,13 @@ struct ResolvedSessionTests {
     @Test(arguments: [LoginCommand.Flow.browser, .device])
     func `a flow that lacks its endpoint is refused`(flow: LoginCommand.Flow) throws {
         let wanted = try wish { $0.flow = .login(flow) }
-        let offer = ExaminationMessage { $0.flows = ["password"] }
+        let offer = ServerProbeMessage { $0.flows = ["password"] }
         let error = #expect(throws: AgentError.self) { try ResolvedSession(wanted, offer) }
-        #expect(error?.code == .misconfigured && error?.remedy == "it offers: password")
-        #expect(error?.message == "the issuer does not offer the flow \(flow.rawValue)")
+        #expect(error?.code == .misconfigured && error?.remedy == .set("--flow to password"))
+        #expect(error?.message == "the issuer does not support the flow \(flow.rawValue)")
     }
 
-    /// A wish for a server without metadata that has the endpoints of these names.
+    /// Returns options for a server without metadata, with endpoints of these names.
     private func written(
         _ endpoints: [String],
         flow: LoginCommand.Flow? = nil,
@@ -102,9 +103,9 @@ struct ResolvedSessionTests {
 
     @Test(
         arguments: [
-            (["token"], nil, "--authorization-endpoint URL, --device-authorization-endpoint URL"),
-            (["token", "device_authorization"], .browser, "use --authorization-endpoint URL, or another"),
-            (["token", "authorization"], .device, "use --device-authorization-endpoint URL, or another"),
+            (["token"], nil, "--authorization-endpoint, --device-authorization-endpoint or --flow"),
+            (["token", "device_authorization"], .browser, "--authorization-endpoint or another --flow"),
+            (["token", "authorization"], .device, "--device-authorization-endpoint or another --flow"),
         ] as [([String], LoginCommand.Flow?, String)]
     )
     func `a flow that nobody could log in by is refused, with the option that helps`(
@@ -114,13 +115,13 @@ struct ResolvedSessionTests {
     ) throws {
         let wanted = try written(endpoints, flow: flow)
         let error = #expect(throws: AgentError.self) { try ResolvedSession(wanted, nil) }
-        #expect(error?.code == .badRequest && error?.remedy?.contains(option) == true)
+        #expect(error?.code == .badRequest && error?.remedy?.text.contains(option) == true)
     }
 
     @Test func `an issuer without any flow is good for an import alone`() throws {
-        let offer = ExaminationMessage { $0.flows = [] }
+        let offer = ServerProbeMessage { $0.flows = [] }
         let error = #expect(throws: AgentError.self) { try ResolvedSession(try wish(), offer) }
-        #expect(error?.remedy?.contains("--flow import") == true)
+        #expect(error?.remedy?.text.contains("--flow to import") == true)
         #expect(try ResolvedSession(try wish { $0.flow = .login(.import) }, offer).notes.isEmpty)
     }
 
@@ -134,7 +135,7 @@ struct ResolvedSessionTests {
         named: [String]?,
         scopes: [String]
     ) throws {
-        let offer = ExaminationMessage {
+        let offer = ServerProbeMessage {
             $0.flows = ["browser"]
             $0.scopes = named
         }
@@ -142,7 +143,7 @@ struct ResolvedSessionTests {
     }
 
     @Test func `scopes of a preset that the issuer need not name stay`() throws {
-        let offer = ExaminationMessage {
+        let offer = ServerProbeMessage {
             $0.flows = ["browser"]
             $0.scopes = ["openid"]
         }
@@ -174,20 +175,22 @@ struct ResolvedSessionTests {
         ] as [([String], Bool)]
     )
     func `a client without a secret is noted where none is named`(ways: [String], isNamed: Bool) throws {
-        let offer = ExaminationMessage {
+        let offer = ServerProbeMessage {
             $0.flows = ["browser"]
             $0.authentication = ways
         }
         let notes = try ResolvedSession(try wish(), offer).notes
-        #expect(notes == (isNamed ? [] : ["the issuer names no clients without a secret"]))
+        #expect(
+            notes == (isNamed ? [] : ["the issuer does not announce support for clients without a secret"])
+        )
     }
 
     @Test func `what is offered is said in one line`() {
         #expect(
             Self.everything.words
-                == "The issuer offers: flows browser, device, password; client authentication none, basic, "
-                + "private_key_jwt; scopes openid, offline_access, email; further pkce"
+                == "Found the issuer (flows browser, device, password; client authentication none, basic, "
+                + "private_key_jwt; scopes openid, offline_access, email; features pkce)"
         )
-        #expect(ExaminationMessage().words == "The issuer offers: nothing we know")
+        #expect(ServerProbeMessage().words == "Found the issuer (no known features)")
     }
 }

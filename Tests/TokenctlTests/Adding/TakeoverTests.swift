@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Text
 
-/// What `tokenctl add` makes of the agent's answer to the reload that follows.
+/// The handling of the agent's response to the reload after `tokenctl add`.
 struct TakeoverTests {
     private let home: TemporaryDirectory
     private var configuration: String { home.path("tokenagent/config.toml") }
@@ -14,7 +14,7 @@ struct TakeoverTests {
         home = try TemporaryDirectory()
     }
 
-    /// Adds a session at an agent that answers every reload with these members, or fails with `failure`.
+    /// Adds a session at an agent that responds to every reload with these members or with `failure`.
     private func add(
         _ arguments: String...,
         file: String? = nil,
@@ -52,7 +52,9 @@ struct TakeoverTests {
     @Test func `a session that the agent takes can be logged in to`() async throws {
         let result = try await add()
         #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
-        #expect(result.standardOutput.hasSuffix("Written: \(path)\nLog in with: tokenctl login z\n"))
+        #expect(
+            result.standardOutput.hasSuffix("Created session \"z\" in \(path)\n  Run: tokenctl login z\n")
+        )
         #expect(files == ["z.toml"])
     }
 
@@ -60,7 +62,7 @@ struct TakeoverTests {
         let secret = try home.write("s3cret", to: "secret", mode: 0o600)
         let result = try await add("--flow", "client_credentials", "--client-secret-file", secret)
         #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
-        #expect(result.standardOutput.hasSuffix("Written: \(path)\nUse it with: tokenctl get z\n"))
+        #expect(result.standardOutput.hasSuffix("Created session \"z\" in \(path)\n  Run: tokenctl get z\n"))
         #expect(!result.standardOutput.contains("tokenctl login"), "\(result)")
     }
 
@@ -69,7 +71,7 @@ struct TakeoverTests {
             "\(home.path)/tokenagent/sessions.d/y.toml:1: another's", "\(path):7: session.z.flow: not this",
         ])
         #expect(
-            result.status == 2 && result.standardError.contains("the agent refuses the session: \(path):7")
+            result.status == 2 && result.standardError.contains("the agent rejected the session: \(path):7")
         )
         #expect(files.isEmpty)
     }
@@ -91,15 +93,15 @@ struct TakeoverTests {
             ["key": "session.zz.ca_file", "reason": "another's"],
             ["key": "session.z.ca_file", "reason": "/x is outside"],
         ])
-        let restart = "Log in with: tokenctl shutdown && tokenctl login z\n"
-        #expect(reach.standardOutput.contains("Note: session.z.ca_file: /x is outside.\n"), "\(reach)")
+        let restart = "  Run: tokenctl shutdown && tokenctl login z\n"
+        #expect(reach.standardOutput.contains("Note: session.z.ca_file: /x is outside\n"), "\(reach)")
         #expect(reach.standardOutput.hasSuffix(restart) && !reach.standardOutput.contains("another's"))
         File.remove(path)
         let directory = try await add(mistakes: ["\(home.path)/tokenagent/sessions.d: is outside"])
         #expect(directory.standardOutput.hasSuffix(restart), "\(directory)")
         File.remove(path)
         let locked = try await add(isLocked: true)
-        let unlock = "Log in with: tokenctl unlock && tokenctl login z\n"
+        let unlock = "  Run: tokenctl unlock && tokenctl login z\n"
         #expect(locked.standardOutput.hasSuffix(unlock), "\(locked)")
         File.remove(path)
         let refused = try await add(failure: TokenctlRun.failure("locked", 423))

@@ -10,7 +10,7 @@ import Text
         {"session":"work","state":"retrying","kind":"oidc","issuer":"https://id.example.com","expires_at":1700000000,\#
         "expires_in":3540,"next_refresh_in":30,"scope":["a","b"],"rotation":"rotates","storage":"durable",\#
         "refreshes":3,"failures":{"network":2},"last_error":{"class":"network","message":"no route","at":1700000000},\#
-        "remedy":"check the network"}
+        "remedy":"after checking the network","remedy_kind":"retry"}
         """#
 
     @Test func `status shows a row per session`() async throws {
@@ -19,7 +19,7 @@ import Text
         #expect(
             result.standardOutput == """
                 SESSION  STATE     EXPIRES  NEXT REFRESH  NOTE
-                work     retrying  in 59m   in 30s        no route; check the network
+                work     retrying  in 59m   in 30s        no route (retry: after checking the network)
 
                 """
         )
@@ -35,6 +35,7 @@ import Text
             #expect(result.standardOutput.contains(line + "\n"))
         }
         #expect(result.standardOutput.contains("last error  network: no route ("))
+        #expect(result.standardOutput.hasSuffix("\n  Retry: after checking the network\n"))
         #expect(tokenctl.agent.requests.first?.hasPrefix("GET /v1/sessions/work ") == true)
     }
 
@@ -155,7 +156,7 @@ import Text
         let tokenctl = try TokenctlRun(.read, .answer(#"{"access_token":"\#(token)","expires_at":1}"#))
         let result = try await tokenctl("claims", "work")
         #expect(result.status == 1 && result.standardOutput.isEmpty)
-        #expect(result.standardError == "tokenctl: the access token of work is not a JWT that can be read\n")
+        #expect(result.standardError == "tokenctl: the access token of work is not a readable JWT\n")
     }
 
     @Test(arguments: [
@@ -198,8 +199,8 @@ import Text
         for line in [
             "ok       agent: process 7, running for 1m 1s",
             "ok       lock: the agent is unlocked",
-            "warning  version: the agent is 9.9, tokenctl is \(AgentRelease.version); restart the agent: tokenctl shutdown",
-            "ok       store: fine", "problem  issuer: x; y",
+            "warning  version: the agent is 9.9, tokenctl is \(AgentRelease.version) (run: tokenctl shutdown)",
+            "ok       store: fine", "problem  issuer: x (run: y)",
         ] {
             #expect(result.standardOutput.contains(line + "\n"))
         }
@@ -211,8 +212,8 @@ import Text
         let tokenctl = try TokenctlRun(.read, .answer(about), .read, .answer(checks))
         let result = try await tokenctl("doctor")
         #expect(result.status == 0)
-        #expect(result.standardOutput.contains("warning  vault: locked; no key; y\n"))
-        #expect(result.standardOutput.contains("warning  lock: the agent is locked; run: tokenctl unlock\n"))
+        #expect(result.standardOutput.contains("warning  vault: locked; no key (run: y)\n"))
+        #expect(result.standardOutput.contains("warning  lock: the agent is locked (run: tokenctl unlock)\n"))
     }
 
     @Test func `unlock asks for a passphrase only when nothing else opens the store`() async throws {

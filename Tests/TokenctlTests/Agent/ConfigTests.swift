@@ -78,7 +78,7 @@ import Text
         #expect(result.standardError.hasPrefix("tokenctl: TOKENAGENT_CONFIG is not an absolute path"))
         #expect(result.standardOutput.hasPrefix(#"{"error":{"code":"misconfigured""#))
         let empty = try await run("check", "--config", "")
-        #expect(empty.all == (2, "", "tokenctl: --config needs a path; see tokenctl config --help\n"))
+        #expect(empty.all == (2, "", "tokenctl: --config requires a path\n  See: tokenctl config --help\n"))
     }
 
     @Test func `without HOME the remedy names the variable that helps`() async throws {
@@ -89,7 +89,7 @@ import Text
             )
             #expect(result.status == 2)
             #expect(
-                result.standardError == "tokenctl: HOME is not set; set HOME or TOKENAGENT_CONFIG\n"
+                result.standardError == "tokenctl: HOME is not set\n  Set: HOME or TOKENAGENT_CONFIG\n"
             )
         }
         let named = try await run("path", environment: ["TOKENAGENT_CONFIG": "/c.toml"])

@@ -41,9 +41,9 @@ import Testing
             let result = try await Program.run([place.path("bin/tokenctl")] + arguments, environment: [:])
             #expect(result.status == 1)
             #expect(result.standardOutput.isEmpty)
-            #expect(result.standardError.split(separator: "\n").count == 1)
-            #expect(result.standardError.contains("tokenctl-commands is missing"), "\(result.standardError)")
-            #expect(result.standardError.contains("tokenctl-full"))
+            #expect(result.standardError.split(separator: "\n").count == 2)
+            #expect(result.standardError.contains("tokenctl-commands not found"), "\(result.standardError)")
+            #expect(result.standardError.contains("  Retry: after installing tokenctl-commands "))
         }
     }
 
@@ -53,7 +53,7 @@ import Testing
         let failed = try await Program.run([client, "list", "--json"], environment: [:])
         #expect(
             failed.standardOutput.hasPrefix(
-                #"{"error":{"code":"internal","message":"tokenctl-commands is missing"#
+                #"{"error":{"code":"internal","message":"tokenctl-commands not found"#
             )
         )
         let evaluated = try await Program.run([client, "get", "--format", "env"], environment: [:])

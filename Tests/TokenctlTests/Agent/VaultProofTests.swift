@@ -3,9 +3,11 @@
 import TestSupport
 import Testing
 
-/// What `tokenctl vault` shows the agent to change how the store opens.
+/// The unlock proofs that `tokenctl vault` sends to change the unlock methods.
 struct VaultProofTests {
-    /// Runs a command at an agent whose vault asks for `proof`; answers what was sent after the question.
+    /// Runs a command at an agent whose vault requires `proof`.
+    ///
+    /// - Returns: the result, and the requests other than those for the state of the vault.
     private func change(
         _ arguments: [String],
         proof: String,
@@ -37,10 +39,10 @@ struct VaultProofTests {
         (["rekey"], "POST /v1/vault/rekey", ""),
     ]
 
-    /// A new way to open the store does not close the one that was there.
+    /// A new unlock method does not remove the existing one.
     private static func note(after arguments: [String]) -> String {
         guard arguments.starts(with: ["slots", "add"]) else { return "" }
-        return "Note: the key file, slot 0, still opens the store\n  Run: tokenctl vault slots remove 0\n"
+        return "note: the key file (slot 0) still unlocks the store\n  Run: tokenctl vault slots remove 0\n"
     }
 
     @Test(arguments: 0..<changes.count)

@@ -5,12 +5,12 @@ import Testing
 
 @testable import tokenctl_commands
 
-/// Which servers `tokenctl proxy NAME --upstream URL` brings a session's tokens to, as the agent tells it.
+/// The servers to which `tokenctl proxy NAME --upstream URL` may send a session's tokens.
 struct AdHocProxyTests {
     struct Row: Sendable {
         var hosts: [String]?
         var resource: String?
-        /// Whether the agent says that nobody wrote the hosts.
+        /// Whether the agent says that the hosts are derived from the resource.
         var hasHostsOfResource: Bool?
         var upstream: String
         var isServed: Bool
@@ -22,7 +22,7 @@ struct AdHocProxyTests {
         Row(hosts: ["*.a.example"], upstream: "https://b.a.example", isServed: true),
         Row(hosts: ["a.example"], upstream: "https://b.example", isServed: false),
         Row(hosts: ["a.example:8443"], upstream: "https://a.example", isServed: false),
-        // What the agent tells of a session at a resource without hosts of its own.
+        // The agent's data about a session for a resource without configured hosts.
         Row(
             hosts: ["a.example"],
             resource: "https://a.example/v1",
@@ -44,7 +44,7 @@ struct AdHocProxyTests {
             upstream: "https://a.example",
             isServed: false
         ),
-        // Hosts that a person wrote are for every path, also beside a resource at the same one.
+        // Configured hosts apply to every path, even with a resource at the same host.
         Row(
             hosts: ["a.example"],
             resource: "https://a.example/v1",
@@ -62,7 +62,7 @@ struct AdHocProxyTests {
 
     @Test(arguments: rows)
     func `tokens go to the servers that they are for`(row: Row) {
-        let wish = AdHocProxy(keys: "", session: "work", upstream: row.upstream)
+        let proxy = AdHocProxy(keys: "", session: "work", upstream: row.upstream)
         let session = SessionMessage {
             $0.session = "work"
             $0.hosts = row.hosts
@@ -71,7 +71,7 @@ struct AdHocProxyTests {
         }
         var code: FailureCode?
         do throws(AgentError) {
-            try wish.check(session)
+            try proxy.check(session)
         } catch {
             code = error.code
         }
@@ -80,8 +80,8 @@ struct AdHocProxyTests {
 
     @Test(arguments: ["aws_role", "aws_sso"])
     func `a session with a role's credentials has no token to add`(kind: String) {
-        let wish = AdHocProxy(keys: "", session: "role", upstream: "https://a.example")
-        let error = #expect(throws: AgentError.self) { try wish.check(SessionMessage { $0.kind = kind }) }
-        #expect(error?.remedy?.contains("aws-container") == true)
+        let proxy = AdHocProxy(keys: "", session: "role", upstream: "https://a.example")
+        let error = #expect(throws: AgentError.self) { try proxy.check(SessionMessage { $0.kind = kind }) }
+        #expect(error?.remedy?.text.contains("aws-container") == true)
     }
 }

@@ -3,12 +3,12 @@
 import TestSupport
 import Testing
 
-/// For which servers helpers give a token away, whatever the address looks like.
+/// The servers for which helpers print a token, with unusual forms of their addresses.
 @Suite struct HelperAddressTests {
     private static let token =
         #"{"session":"work","access_token":"AT","expires_at":1700000000,"expires_in":60}"#
 
-    /// An agent whose session `work` is for `hosts`.
+    /// Returns an agent whose session `work` is for `hosts`.
     private func tokenctl(hosts: [String] = ["git.example.com"]) throws -> TokenctlRun {
         let names = hosts.map { "\"\($0)\"" }.joined(separator: ",")
         let work = #"{"session":"work"\#(hosts.isEmpty ? "" : #","hosts":[\#(names)]"#)}"#
@@ -18,7 +18,7 @@ import Testing
         })
     }
 
-    /// How each helper is asked for the server of `url`, or nil if it is asked otherwise.
+    /// The arguments of each helper, and its standard input for the server of `url`.
     private static let helpers: [(arguments: [String], input: @Sendable (String) -> String)] = [
         (["docker-credential", "get"], { $0 }), (["bazel", "get"], { #"{"uri":"\#($0)"}"# }),
         (["keyring", "get", "URL", "me"], { _ in "" }), (["goauth", "URL"], { _ in "" }),
@@ -99,8 +99,8 @@ import Testing
         #expect(refused.standardOutput == "quit=1\n" && refused.status == 0)
         #expect(
             refused.standardError
-                == "tokenctl: work: its configuration does not say which servers its tokens are for; "
-                + "give --any-host, or set hosts in [session.work], then tokenctl reload\n"
+                == "tokenctl: work: cannot be used for any.example: hosts is not set\n"
+                + "  Set: hosts in [session.work], then run tokenctl reload\n"
         )
         let open = try await tokenctl(hosts: []).run(command + ["--any-host"], input: input)
         #expect(open.standardOutput.contains("password=AT\n"))
@@ -122,7 +122,7 @@ import Testing
             ["--session", "work"]
         )
         #expect(!refused.standardOutput.contains("AT"))
-        #expect(refused.standardError.contains("give --any-host"), "\(refused)")
+        #expect(refused.standardError.contains("hosts is not set"), "\(refused)")
         let open = try await ask(
             "https://any.example/",
             index,

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// One call of a helper, and every byte of what it answers.
+/// One call of a helper, and its exact output.
 struct HelperRow: Sendable, CustomTestStringConvertible {
     var arguments: [String]
     var input = ""
@@ -118,7 +118,7 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
         HelperRow(
             arguments: ["docker-credential", "store"],
             input: "{}",
-            output: "tokens come from the agent; log in with: tokenctl login\n",
+            output: "cannot store a password: tokens come from the agent (run: tokenctl login NAME)\n",
             status: 1
         ),
         HelperRow(
@@ -173,14 +173,14 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
     ]
 }
 
-/// What other programs are told, byte for byte, without one of them.
+/// The exact output of the helpers for other programs, tested without these programs.
 @Suite struct HelperContractTests {
     private static let work = #"{"session":"work","hosts":["git.example.com","*.wild.example"]}"#
     private static let robot = #"{"session":"robot","hosts":["robot@named.example.com"]}"#
     private static let token =
         #"{"session":"work","access_token":"AT","expires_at":1700000000,"expires_in":60}"#
 
-    /// An agent with two sessions whose every token is `AT`, or fails with `failure`.
+    /// Returns an agent with two sessions whose every token is `AT`, or whose token requests fail with `failure`.
     private func agent(_ failure: (Int, String)? = nil) throws -> ScriptedAgent {
         try ScriptedAgent(responding: { request in
             let line = request.prefix { $0 != "\r\n" }
@@ -213,15 +213,15 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
         )
         #expect(result.standardOutput == row.output)
         #expect(result.status == row.status)
-        // A warning would be read as part of the answer, or be a riddle to the person.
+        // A warning would be read as part of the output, or would confuse the user.
         #expect(result.standardError.isEmpty == (row.status != 2))
     }
 
     private static let over =
         #"{"error":{"code":"login_required","message":"It is over.","session":"work","remedy":"tokenctl login work"}}"#
-    private static let line = "work: It is over; run: tokenctl login work"
+    private static let line = "work: It is over (run: tokenctl login work)"
 
-    /// Arguments, standard input, standard output, whether standard error says it too, exit status.
+    /// Arguments, standard input, standard output, whether standard error has the message too, and exit status.
     private static let failures: [([String], String, String, Bool, Int32)] = [
         (["git-credential", "get"], "protocol=https\nhost=git.example.com\n\n", "quit=1\n", true, 0),
         (["kube-credential", "work"], "", "", true, 4),
@@ -247,7 +247,9 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
     ) async throws {
         let result = try await run([BuiltPrograms.client] + arguments, agent((401, Self.over)), input)
         #expect(result.standardOutput == output)
-        #expect(result.standardError == (isTold ? "tokenctl: \(Self.line)\n" : ""))
+        #expect(
+            result.standardError == (isTold ? "tokenctl: work: It is over\n  Run: tokenctl login work\n" : "")
+        )
         #expect(result.status == status)
     }
 
@@ -292,8 +294,8 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
         let result = try await run([BuiltPrograms.client, "terraform", "get", "git.example.com"], twice, "")
         #expect(result.status == 2 && result.standardOutput.isEmpty)
         #expect(
-            result.standardError == "tokenctl: work and home are both for git.example.com; "
-                + "take it out of hosts of one of them, then tokenctl reload\n"
+            result.standardError == "tokenctl: hosts of work and home both match git.example.com\n"
+                + "  Set: hosts so that only one session matches, then run tokenctl reload\n"
         )
     }
 }

@@ -4,9 +4,9 @@ import DemoIssuer
 import TestSupport
 import Testing
 
-/// Where `tokenctl curl` leaves the heads of answers that a person wants.
+/// The destination of response heads that the user requests from `tokenctl curl`.
 @Suite struct CurlHeadTests {
-    /// A server, and what curl itself prints of its answer with heads first.
+    /// Starts a server, and returns curl's own output for its response, with the head first.
     private func server() async throws -> (issuer: DemoIssuer, url: String, output: String) {
         let issuer = try await DemoIssuer.start()
         issuer.add(Route(nil, "/api") { _ in IssuerResponse(body: Array("hello".utf8)) })
@@ -21,7 +21,7 @@ import Testing
         return (issuer, url, plain.standardOutput)
     }
 
-    /// How often the token is refused at first.
+    /// The number of times the token is rejected at first.
     @Test(arguments: [0, 1])
     func `they are written once, before the body`(refusals: Int) async throws {
         let (issuer, url, output) = try await server()
@@ -41,7 +41,7 @@ import Testing
         #expect(File.text(file).map { $0 + "hello" } == output)
     }
 
-    /// Options, and what is left on standard output is as plain curl leaves it there.
+    /// Options with which standard output must be the same as that of plain curl.
     @Test(arguments: [
         ["-D", "-"], ["-sD-"], ["-D-", "-N"], ["--dump-header", "-", "-f"], ["-D", "-", "-o", "-"],
     ])
@@ -60,7 +60,7 @@ import Testing
         #expect(server.requests.count == 27)
     }
 
-    /// Options with which curl writes each line for the one and for the other, and whether a redirect comes first.
+    /// Options with which curl writes each line of the head twice, and whether a redirect comes first.
     @Test(
         arguments: [
             ["-i", "-D", "-"], ["-siD-"], ["-D", "-", "--include", "-N"], ["-I", "-D", "-"],
@@ -131,7 +131,7 @@ import Testing
         #expect(result.standardOutput.split(separator: "HTTP/").count == 1, "\(result)")
     }
 
-    /// The options of two requests, and the files that the complaint names; `nil`: there is none.
+    /// The options of two requests, and the files in the error message, or `nil` if there is no error.
     @Test(arguments: [
         (["-D", "a"], ["-D", "b"], "a and b"), (["-Da"], ["--dump-header", "-"], "a and -"),
         (["-D", "/dev/full", "-D", "/dev/null"], [], nil), (["-D", "/dev/null"], ["-D/dev/null"], nil),
@@ -147,7 +147,7 @@ import Testing
         )
         guard let files = row.files else { return #expect(result.status == 0, "\(result)") }
         #expect(result.status == 2 && result.standardOutput.isEmpty)
-        #expect(result.standardError.contains("curl's option -D names \(files); run"), "\(result)")
+        #expect(result.standardError.contains("for all requests, not \(files)\n  Retry: "), "\(result)")
         #expect(agent.requests.isEmpty)
     }
 }

@@ -4,7 +4,7 @@ import DemoIssuer
 import TestSupport
 import Testing
 
-/// What `tokenctl curl` ends with where the output cannot be written.
+/// The result of `tokenctl curl` if the output cannot be written.
 @Suite struct CurlOutputTests {
     private func server() async throws -> (issuer: DemoIssuer, url: String) {
         let issuer = try await DemoIssuer.start()
@@ -12,11 +12,14 @@ import Testing
         return (issuer, issuer.issuer + "/api")
     }
 
-    /// Options and redirections, and what the one line is about; `refusals` come before the answer.
+    /// Options and redirections, and the start of the error message.
+    ///
+    /// The token is rejected `refusals` times before.
     @Test(
         arguments: [
-            (">/dev/full", "standard output: "), (">&-", "standard output: "),
-            ("-D - -o body >/dev/full", "standard output: "), ("-D /dev/full", "/dev/full: "),
+            (">/dev/full", "cannot write to standard output: "), (">&-", "cannot write to standard output: "),
+            ("-D - -o body >/dev/full", "cannot write to standard output: "),
+            ("-D /dev/full", "cannot write to /dev/full: "),
         ],
         [0, 1]
     )
@@ -49,6 +52,6 @@ import Testing
         let agent = try KeyBoundAgent(type: "Bearer")
         let result = try await agent.shell("curl -s --fail-with-body \(url) >/dev/full")
         #expect(result.status == 22, "\(result)")
-        #expect(result.standardError.hasPrefix("tokenctl: standard output: "), "\(result)")
+        #expect(result.standardError.hasPrefix("tokenctl: cannot write to standard output: "), "\(result)")
     }
 }

@@ -58,13 +58,19 @@ import Testing
     }
 
     @Test(arguments: [
-        ("https://h/a https://h/b", "name several; run: tokenctl get work --dpop-url URL --format curl"),
-        ("https://h/a --url https://h/a", "name several; run: tokenctl get work"),
-        ("https://h/a --next https://h/b", "name several; run: tokenctl get work"),
-        ("https://h/[1-3]", "name several; run:"), ("https://h:80/{a,b}", "name several; run:"),
-        ("https://[::1]/[1-3]", "name several; run:"), ("-T {a,b} https://h/a", "name several; run:"),
-        ("-T x https://h/a/", "curl would add the file's name to https://h/a/; write the name at its end"),
-        ("-T x https://h", "curl would add the file's name to https://h; write the name at its end"),
+        (
+            "https://h/a https://h/b",
+            "one URL in curl's arguments\n  Run: tokenctl get work --dpop-url URL --format curl\n"
+        ),
+        ("https://h/a --url https://h/a", "arguments\n  Run: tokenctl get work"),
+        ("https://h/a --next https://h/b", "arguments\n  Run: tokenctl get work"),
+        ("https://h/[1-3]", "arguments\n  Run:"), ("https://h:80/{a,b}", "arguments\n  Run:"),
+        ("https://[::1]/[1-3]", "arguments\n  Run:"), ("-T {a,b} https://h/a", "arguments\n  Run:"),
+        (
+            "-T x https://h/a/",
+            "append the file name to https://h/a/\n  Set: the URL with the file name at its end"
+        ),
+        ("-T x https://h", "append the file name to https://h\n  Set: the URL with the file name at its end"),
     ])
     func `is needed, and wrong usage says what to do`(words: String, complaint: String) async throws {
         let agent = try KeyBoundAgent()
@@ -72,9 +78,9 @@ import Testing
         let result = try await agent.curl(words.split(separator: " ").map(String.init), path: telltale.path)
         #expect(result.status == 2)
         #expect(result.standardOutput.isEmpty)
-        #expect(result.standardError.hasPrefix("tokenctl: work: a proof of possession is for "))
+        #expect(result.standardError.hasPrefix("tokenctl: work: a proof of possession requires "))
         #expect(result.standardError.contains(complaint), "\(result.standardError)")
-        #expect(result.standardError.split(separator: "\n").count == 1)
+        #expect(result.standardError.split(separator: "\n").count == 2)
         #expect(agent.proofs.isEmpty)
     }
 

@@ -56,7 +56,7 @@ import Testing
     func `only what is evaluated says anything beside the failure`(format: String) async throws {
         let tokenctl = try TokenctlRun(.read, Self.over)
         let result = try await tokenctl("get", "work", "--format", format)
-        #expect(result.all == (4, "", "tokenctl: work: over; run: tokenctl login work\n"))
+        #expect(result.all == (4, "", "tokenctl: work: over\n  Run: tokenctl login work\n"))
     }
 
     @Test(arguments: [
@@ -100,7 +100,7 @@ import Testing
         #expect(result.standardError.contains("bound to a key"))
     }
 
-    /// Sessions whose names stand in the sentence anyway, and what is said of them.
+    /// Sessions whose names appear in the message by chance, and the resulting line.
     @Test(arguments: [
         ("i", "Https is not what it is.", "i: Https is not what it is"),
         ("w", "It is over.", "w: It is over"),

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// What `tokenctl ssh` runs, seen by a program in the place of ssh.
+/// The commands that `tokenctl ssh` runs, recorded by a program in place of ssh.
 @Suite struct SSHOptionTests {
     /// Runs `tokenctl ssh --session work` with `words`, and an ssh whose keeper prints `announcement` and whose
     /// configuration has these `settings`.
@@ -92,6 +92,9 @@ import Testing
         let (result, calls) = try await run(["far"], announcing: announcement)
         #expect(calls.count == 1, "\(calls)")
         #expect(result.status == 1)
-        #expect(result.standardError == "tokenctl: far made no directory for the socket\n", "\(result)")
+        #expect(
+            result.standardError == "tokenctl: far did not create a directory for the socket\n",
+            "\(result)"
+        )
     }
 }

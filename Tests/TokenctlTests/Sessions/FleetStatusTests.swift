@@ -10,7 +10,7 @@ import Testing
             {"host":"build","id":"a1","role":"keeper","version":"1.0","seen_at":1,"this":true},
             {"host":"build","id":"b2","role":"reader","version":"1.0","seen_at":1}],"etcd":[
             {"endpoint":"https://etcd1:2379","works":true,"version":"3.4.23","size":2048,
-            "message":"etcd has no room left","remedy":"etcdctl compact"},
+            "message":"etcd has no room left","remedy":"etcdctl compact","remedy_kind":"run"},
             {"endpoint":"https://etcd2:2379","works":true,"version":"3.4.23","size":2048},
             {"endpoint":"https://etcd3:2379","works":false},
             {"endpoint":"https://etcd4:2379","works":false,"refused":true,"message":"wrong password"}]}
@@ -27,6 +27,6 @@ import Testing
             rows.compactMap { $0.first?.hasPrefix("https:") == true ? $0.dropFirst().first : nil }
                 .prefix(4) == ["trouble", "ok", "away", "refused"]
         )
-        #expect(result.standardOutput.contains("no room left; to do: etcdctl compact"))
+        #expect(result.standardOutput.contains("no room left (run: etcdctl compact)"))
     }
 }

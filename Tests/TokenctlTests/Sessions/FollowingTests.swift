@@ -44,20 +44,21 @@ import Testing
     }
 
     @Test(arguments: [
-        (["audit", "--follow"], "run: tokenctl audit --follow"),
-        (["audit", "work", "--follow"], "run: tokenctl audit work --follow"),
-        (["audit"], "write them to a file before you look at them"),
+        (["audit", "--follow"], "tokenctl audit --follow"),
+        (["audit", "work", "--follow"], "tokenctl audit work --follow"),
+        (["audit"], "tokenctl audit >audit.log"),
     ])
     func `audit is 5 where lines are missing, and says how to have them`(
         command: [String],
-        remedy: String
+        again: String
     ) async throws {
         let tokenctl = try TokenctlRun { request in
             request.hasPrefix("GET /v1/audit") ? Self.stream("\(Self.served)\n{\"time\"") : .answer("{}")
         }
         let result = try await tokenctl.run(command)
         let line = "2023-11-14T22:13:20Z  served  work  process 7  user 1000\n"
-        let complaint = "tokenctl: lines are missing from here on: they were not read in time; \(remedy)\n"
+        let complaint =
+            "tokenctl: lines are missing from here on: they were not read in time\n  Run: \(again)\n"
         #expect(result.all == (5, line, complaint))
         let json = try await tokenctl.run(command + ["--json"])
         #expect(json.status == 5)

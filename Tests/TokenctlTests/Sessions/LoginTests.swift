@@ -20,8 +20,8 @@ import Text
         #expect(result.status == 0)
         #expect(result.standardError.isEmpty)
         let lines = result.standardOutput.split(separator: "\n")
-        #expect(lines.prefix(2) == ["Open this address in a browser:", "https://id.example.com/a?b=c"])
-        #expect(lines.last?.hasPrefix("Logged in to work.") == true)
+        #expect(lines.prefix(2) == ["Open this URL in a browser:", "https://id.example.com/a?b=c"])
+        #expect(lines.last?.hasPrefix("Logged in to \"work\"") == true)
         // Where no browser was opened, the time limit and the other ways are named.
         #expect(result.standardOutput.contains("Finish the login there within 5m."))
         #expect(lines.contains("  tokenctl login work --paste"))
@@ -101,13 +101,13 @@ import Text
         #expect(
             several.all == (
                 2, "",
-                "tokenctl: missing session name (configured: ci, mail); usage: tokenctl login [options] NAME\n"
+                "tokenctl: missing session name (configured: ci, mail)\n  Run: tokenctl login NAME\n"
             )
         )
         for command in ["login", "get", "refresh", "claims"] {
             let none = try await TokenctlRun(.read, sessions())(command)
             #expect(none.status == 2, "\(none)")
-            #expect(none.standardError == "tokenctl: no sessions configured; run: tokenctl add NAME\n")
+            #expect(none.standardError == "tokenctl: no sessions configured\n  Run: tokenctl add NAME\n")
         }
     }
 
@@ -163,8 +163,8 @@ import Text
 
     @Test(arguments: [
         ("username", false, "--username"), ("password", true, "--password-stdin"),
-        ("refresh_token", true, "--refresh-token-stdin"), ("one_time_code", true, "run it in a terminal"),
-        ("redirect_address", false, "run it in a terminal"),
+        ("refresh_token", true, "--refresh-token-stdin"), ("one_time_code", true, "  Retry: in a terminal"),
+        ("redirect_address", false, "  Retry: in a terminal"),
     ])
     func `a question that nobody can answer is refused with the option to use`(
         kind: String,
@@ -179,7 +179,7 @@ import Text
             environment: ["TOKENAGENT_SOCK": tokenctl.agent.socket]
         )
         #expect(result.status == 2)
-        #expect(result.standardError.hasPrefix("tokenctl: work: there is no terminal to ask for the "))
+        #expect(result.standardError.hasPrefix("tokenctl: work: cannot prompt for the "))
         #expect(result.standardError.hasSuffix(remedy + "\n"))
     }
 

@@ -25,7 +25,7 @@ import Text
         let result = try await tokenctl("logout", "--all")
         #expect(result.status == 5)
         let asked = tokenctl.agent.requests.map { $0.prefix { $0 != "\r\n" } }
-        // What has ended by itself may still give out its last token.
+        // A session that has ended by itself may still serve its last token.
         #expect(asked.dropFirst().map { $0.split(separator: "/")[3] } == ["a", "c"])
     }
 
@@ -35,8 +35,7 @@ import Text
         #expect(result.status == 5)
         #expect(
             result.standardError == """
-                tokenctl: work: logged out here; the server did not revoke the tokens yet: No answer; \
-                the agent tries again by itself
+                tokenctl: work: logged out here, but not yet at the server (the agent retries): No answer
 
                 """
         )
@@ -47,16 +46,16 @@ import Text
         #expect(document["error"]?.object?["session"] == "work")
     }
 
-    /// What the server was told, the exit status, and a word of what is printed where.
+    /// The revocation status, the exit status, and parts of standard output and of standard error.
     @Test(
         arguments: [
             ("revoked", 0, "", ""), ("nothing", 0, "", ""), ("local", 0, "", ""),
             ("unsupported", 0, "logged out here only: why", ""),
             (
                 "refused", 2, "",
-                "the server refused to revoke the tokens: why; end the session in your account"
+                "the server rejected the revocation: why\n  See: the sessions of your account at the server\n"
             ),
-            ("retrying", 5, "", "did not revoke the tokens yet: why; the agent tries again"),
+            ("retrying", 5, "", "not yet at the server (the agent retries): why\n"),
         ] as [(String, Int32, String, String)]
     )
     func `what came of it is said truthfully`(
@@ -89,7 +88,7 @@ import Text
         #expect(documents.first?["error"]?.object?["code"] == "not_found")
     }
 
-    /// Answers `n` if it is asked, and returns the screen.
+    /// Answers `n` to a prompt, and returns the screen.
     private func logOutAtTerminal(role: String) async throws -> (screen: String, requests: [String]) {
         let sessions =
             #"{"sessions":[{"session":"work","state":"ready","fleet":true,"fleet_role":"\#(role)"}]}"#
@@ -113,7 +112,7 @@ import Text
 
     @Test func `at a reader nobody is asked: it logs out for itself alone`() async throws {
         let (screen, requests) = try await logOutAtTerminal(role: "reader")
-        #expect(screen.contains("exit status 0") && !screen.contains("Go on?"), "\(screen)")
+        #expect(screen.contains("exit status 0") && !screen.contains("Continue?"), "\(screen)")
         #expect(requests.count == 2)
     }
 

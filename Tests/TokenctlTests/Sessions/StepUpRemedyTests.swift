@@ -18,7 +18,7 @@ import Text
 
     /// The arguments that a shell makes of the remedy.
     private func arguments(in complaint: String) async throws -> [String] {
-        let remedy = try #require(complaint.split(separator: "; run: ").last)
+        let remedy = try #require(complaint.split(separator: "\n  Run: ").last)
         let script = "tokenctl() { for a in \"$@\"; do printf '%s\\n' \"$a\"; done; }\n\(remedy)"
         let result = try await Program.run(["/bin/sh", "-c", script], environment: [:])
         #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
@@ -33,7 +33,7 @@ import Text
     func `whatever a server names is one argument for a shell`(scope: String) async throws {
         let result = try await report(["scope": .string(scope)])
         #expect(result.status == 4 && result.standardOutput.isEmpty, "\(result)")
-        #expect(result.standardError.split(separator: "\n").count == 1)
+        #expect(result.standardError.split(separator: "\n").count == 2)
         #expect(try await arguments(in: result.standardError) == ["login", "work", "--scope", scope])
     }
 

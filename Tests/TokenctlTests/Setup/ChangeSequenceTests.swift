@@ -6,7 +6,7 @@ import Testing
 
 @testable import tokenctl_commands
 
-/// What `tokenctl setup` puts back when one of several changes fails, and what it shows before it makes them.
+/// The changes that `tokenctl setup` shows before it makes them, and undoes if one of them fails.
 struct ChangeSequenceTests {
     private let directory: TemporaryDirectory
     private let program: String
@@ -87,7 +87,7 @@ struct ChangeSequenceTests {
     @Test func `what cannot be put back is told with what failed`() throws {
         let file = try directory.write("a = 1\n", to: "file")
         let error = failing([block(session: "new"), link, failure(after: "echo 'b = 2' >>'\(file)'")])
-        let words = "what was changed before stays: \(file) cannot be changed: it was changed just now"
+        let words = "an earlier change remains: cannot change \(file): it was changed just now"
         #expect(error?.message == "sh failed with status 3; \(words)")
         #expect(File.text(file)?.hasSuffix("b = 2\n") == true)
         #expect(directory.names() == ["file", "tokenctl"])
@@ -135,7 +135,7 @@ struct ChangeSequenceTests {
         let told = try block.unmarked()
         #expect(told.count == (isTold ? 1 : 0))
         #expect(
-            told.allSatisfy { $0.hasPrefix("line 4 of \(file) ") && $0.hasSuffix(": key = work last = 1") }
+            told.allSatisfy { $0.hasPrefix("\(file):4: ") && $0.hasSuffix(": key = work last = 1") }
         )
         try File.write("[registries.inner]\nlast = 1\nkey = work\n", to: file)
         #expect(try block.unmarked() == [])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import tokenctl_commands
 
-/// Files of a person's that `tokenctl setup` replaces.
+/// Files of the user that `tokenctl setup` replaces.
 struct EditedFileTests {
     private let directory: TemporaryDirectory
 
@@ -85,7 +85,7 @@ struct EditedFileTests {
         try setting.make()
         try setting.undo()
         #expect(directory.names() == [])
-        // One that was there is a person's, though nothing is in it.
+        // A file that existed before belongs to the user, even if it is empty.
         try directory.write("kind: Config\n", to: "file")
         try setting.undo()
         #expect(directory.names() == ["file"])
@@ -105,7 +105,7 @@ struct EditedFileTests {
         try directory.write("a = 1\n", to: "file")
         try directory.write("", to: "file.lock")
         let error = refusal { try block.make() }
-        #expect(error?.message.contains("file.lock is there") == true && error?.remedy != nil)
+        #expect(error?.message.contains("file.lock exists") == true && error?.remedy != nil)
         #expect(File.text(file) == "a = 1\n" && File.exists(file + ".lock"))
         File.remove(file + ".lock")
         try block.make()
@@ -115,7 +115,7 @@ struct EditedFileTests {
     @Test func `a file whose text cannot be read to its end is refused`() throws {
         // Nothing is mapped at its beginning.
         let error = refusal { _ = try EditedFile("/proc/self/mem") }
-        #expect(error?.message == "/proc/self/mem cannot be changed: Input/output error")
+        #expect(error?.message == "cannot change /proc/self/mem: Input/output error")
     }
 
     @Test func `a file longer than any configuration is refused`() throws {
@@ -134,7 +134,7 @@ struct EditedFileTests {
         let error = refusal { try link.make() }
         try directory.write("", to: "file.lock")
         let other = refusal { try block.make() }
-        #expect(error?.message == "\(link.path) cannot be changed: \(link.path).lock is there")
+        #expect(error?.message == "cannot change \(link.path): the lock file \(link.path).lock exists")
         #expect(error?.remedy != nil && error?.remedy == other?.remedy)
         File.remove(link.path + ".lock")
         try link.make()
@@ -181,6 +181,6 @@ struct EditedFileTests {
     func `without a home directory it says so`(home: String) async throws {
         let tokenctl = try TokenctlRun(responding: { _ in .answer(#"{"sessions":[]}"#) })
         let result = try await tokenctl("setup", "go", "--print", environment: ["HOME": home])
-        #expect(result.status == 2 && result.standardError.contains("set it to your home"), "\(result)")
+        #expect(result.status == 2 && result.standardError.contains("Set: HOME to your home"), "\(result)")
     }
 }

@@ -20,10 +20,10 @@ struct RoleSetupTests {
     }
 
     @Test(arguments: [
-        ("oidc", [], "kind oidc has no role credentials: kinds aws_role and aws_sso have"),
+        ("oidc", [], "kind oidc has no role credentials, only kinds aws_role and aws_sso"),
         ("command", role, "kind command has no role credentials"),
-        ("aws_sso", [], "needs --account and --role"),
-        ("aws_role", role, "are for a session of kind aws_sso"),
+        ("aws_sso", [], "requires --account and --role"),
+        ("aws_role", role, "require a session of kind aws_sso"),
     ])
     func `a session for which tokenctl aws never has an answer gets none`(
         kind: String,

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// What `tokenctl setup --undo` takes back of several sessions.
+/// The changes that `tokenctl setup --undo` removes if several sessions are set up.
 struct SessionSetupTests {
     private let home: TemporaryDirectory
     private let tokenctl: TokenctlRun
@@ -25,7 +25,7 @@ struct SessionSetupTests {
         return try await tokenctl.run(["setup"] + words, environment: ["HOME": home.path])
     }
 
-    /// The program, the file, what is set up for each of two sessions, and what tells them apart there.
+    /// The program, its file, the options for each of two sessions, and the text in the file that differs between them.
     @Test(arguments: [
         ("git", ".gitconfig", ["", ""], ["https://a.example", "https://b.example"]),
         ("bazel", ".bazelrc", ["", ""], ["=a.example=", "=b.example="]),
@@ -52,7 +52,7 @@ struct SessionSetupTests {
         let both = try #require(File.text(home.path(file)))
         #expect(signs.allSatisfy { both.contains($0) }, "\(both)")
         let undone = try await setUp("\(client) --undo --session one")
-        #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+        #expect(undone.status == 0 && undone.standardOutput.contains("Undone: "), "\(undone)")
         let left = try #require(File.text(home.path(file)))
         #expect(!left.contains(signs[0]) && left.contains(signs[1]), "\(left)")
         #expect(try await setUp("\(client) --undo").status == 0)
@@ -82,7 +82,7 @@ struct SessionSetupTests {
     ) async throws {
         for option in ["--session one", "--host a.example"] {
             let result = try await setUp("\(client) --undo \(option)")
-            #expect(result.status == 2 && result.standardError.contains("leave out --"), "\(result)")
+            #expect(result.status == 2 && result.standardError.contains("does not support --"), "\(result)")
         }
     }
 
@@ -131,7 +131,7 @@ struct SessionSetupTests {
         })
         let environment = ["HOME": home.path]
         let result = try await rivals("setup", "git", environment: environment)
-        let reason = "a and b are both for h.example"
+        let reason = "hosts of a and b both match h.example"
         #expect(result.status == 2 && result.standardError.contains(reason), "\(result)")
         let chosen = try await rivals("setup", "git", "--session", "b", environment: environment)
         #expect(chosen.status == 0, "\(chosen)")
@@ -144,8 +144,8 @@ struct SessionSetupTests {
         ),
         (".aws/config", "[profile x]\nrole_arn = a\n", "aws --session one --name x", "role_arn"),
         (".docker/config.json", "{\"credHelpers\": {\"z\": \"y\",}}", "docker", "it is not JSON"),
-        (".gitconfig", "", "git --name x", "--name says nothing for git; leave it out"),
-        (".gitconfig", "", "git --session one --url https://a.example", "--url says nothing for git"),
+        (".gitconfig", "", "git --name x", "setup git does not support --name\n  See: "),
+        (".gitconfig", "", "git --session one --url https://a.example", "setup git does not support --url"),
     ])
     func `what the program would not use, or not read, is refused and changes nothing`(
         file: String,

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// What `tokenctl setup` says of what it changes, leaves and refuses.
+/// Messages of `tokenctl setup` about changes that it makes, skips or rejects.
 struct SetupOutputTests {
     private let home: TemporaryDirectory
     private let tokenctl: TokenctlRun
@@ -59,9 +59,9 @@ struct SetupOutputTests {
         try File.write("[global]\nkeyring-provider = subprocess\ntimeout = 60\n\n", to: file)
         let written = File.text(file)
         let undone = try await setUp("pip --file \(file) --undo")
-        #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
+        #expect(undone.status == 0 && undone.standardOutput.contains("Undone: "), "\(undone)")
         let note =
-            "Note: line 2 of \(file) is as this command writes it, but without its comments, so it stays"
+            "Note: \(file):2: not removed: looks like our entry but has no marker comment"
         #expect(undone.standardOutput.contains("\(note): keyring-provider = subprocess\n"), "\(undone)")
         #expect(File.text(file) == written)
     }
@@ -84,11 +84,11 @@ struct SetupOutputTests {
         let options = "devcontainer --file \(file) --local \(home.path("tokens/a.sock"))"
         let refused = try await setUp(options)
         #expect(
-            refused.status == 2 && refused.standardError.contains("the socket b.sock is in "),
+            refused.status == 2 && refused.standardError.contains("it also contains the socket b.sock"),
             "\(refused)"
         )
         #expect(File.text(file) == "{}\n")
-        // What is no socket does not open anything.
+        // A file that is not a socket opens nothing.
         File.remove(home.path("tokens/b.sock"))
         try home.write("", to: "tokens/b.sock")
         #expect(try await setUp(options).status == 0)

@@ -101,7 +101,9 @@ struct TextBlockTests {
     func `a line that a person wrote is in the way, and stays`(text: String, place: TextBlock.Place) throws {
         try directory.write(text, to: "file")
         let error = #expect(throws: AgentError.self) { _ = try block(place).isMade() }
-        #expect(error?.code == .badRequest && error?.message.contains("has a line of its own") == true)
+        #expect(
+            error?.code == .badRequest && error?.message.contains("already has a conflicting line") == true
+        )
         #expect(throws: AgentError.self) { try block(place).make() }
         #expect(File.text(directory.path("file")) == text)
     }
@@ -110,7 +112,7 @@ struct TextBlockTests {
         let file = directory.path("file")
         #expect(symlink(directory.path("nowhere"), file) == 0)
         let dangling = #expect(throws: AgentError.self) { _ = try block(.end).isMade() }
-        #expect(dangling?.code == .badRequest && dangling?.message.contains("link to nothing") == true)
+        #expect(dangling?.code == .badRequest && dangling?.message.contains("link to a missing file") == true)
         unlink(file)
         try directory.makeDirectory("file")
         #expect(throws: AgentError.self) { try block(.end).make() }
@@ -137,12 +139,16 @@ struct TextBlockTests {
     ])
     func `a TOML file that would have a key twice stays`(text: String) throws {
         let block = block(.section("[registries.inner]"), lines: ["key = \"ours\""], isTOML: true)
-        try expect(text, refuses: block, "has a key, table or text of its own in place of")
+        try expect(text, refuses: block, "already has another key, table or string for ")
     }
 
     @Test func `a TOML file with a mistake stays, but its block is taken back`() throws {
         let block = block(.top, lines: ["key = \"ours\""], isTOML: true)
-        try expect("a = 1\na = 2\n", refuses: block, "is not TOML 1.0: line 2: a is already written")
+        try expect(
+            "a = 1\na = 2\n",
+            refuses: block,
+            ":2: not TOML 1.0: duplicate key \"a\" (first on line 1)"
+        )
         try directory.write("b = 1\n", to: "file")
         try block.make()
         let made = try #require(File.text(block.file))

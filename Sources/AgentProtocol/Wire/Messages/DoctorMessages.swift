@@ -14,11 +14,12 @@ package struct DoctorMembers: WireMembers {
 /// The finding of one check.
 package typealias CheckMessage = WireMessage<CheckMembers>
 
-package struct CheckMembers: WireMembers {
+package struct CheckMembers: RemedyMembers {
     package let name = WireMember<String>("name")
     package let verdict = WireMember<CheckVerdict>("ok")
     package let detail = WireMember<String>("detail")
-    package let remedy = WireMember<String>("remedy", isOptional: true)
+    package let remedyText = WireMember<String>("remedy", isOptional: true)
+    package let remedyKind = WireMember<Remedy.Kind>("remedy_kind", isOptional: true)
 
     package static let table = Self()
 }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 extension FailureCode: WireValue {}
 
 /// An error.
 package typealias FailureMessage = WireMessage<FailureMembers>
 
-package struct FailureMembers: WireMembers {
+package struct FailureMembers: RemedyMembers {
     package let code = WireMember<FailureCode>("code")
     package let message = WireMember<String>("message")
     package let session = WireMember<String>("session", isOptional: true)
-    package let remedy = WireMember<String>("remedy", isOptional: true)
+    package let remedyText = WireMember<String>("remedy", isOptional: true)
+    package let remedyKind = WireMember<Remedy.Kind>("remedy_kind", isOptional: true)
     package let retryAfter = WireMember<Int64>("retry_after", .seconds, isOptional: true)
 
     package static let table = Self()

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The response of `GET /v1/fleet`, and of each request that changes this host's part in its fleet.
 package typealias FleetMessage = WireMessage<FleetMembers>
 
-package struct FleetMembers: WireMembers {
+package struct FleetMembers: RemedyMembers {
     package let name = WireMember<String>("name")
     /// The name of this host.
     package let host = WireMember<String>("host")
@@ -17,7 +19,8 @@ package struct FleetMembers: WireMembers {
     package let clockAhead = WireMember<Int64>("clock_ahead", .seconds, isOptional: true)
     /// The reason the fleet's store is unavailable.
     package let message = WireMember<String>("message", isOptional: true)
-    package let remedy = WireMember<String>("remedy", isOptional: true)
+    package let remedyText = WireMember<String>("remedy", isOptional: true)
+    package let remedyKind = WireMember<Remedy.Kind>("remedy_kind", isOptional: true)
     /// The results of the request, one sentence each.
     package let notes = WireMember<[String]>("notes", isOptional: true)
 
@@ -43,7 +46,7 @@ package struct FleetHostMembers: WireMembers {
 /// A session as recorded by the fleet.
 package typealias FleetSessionMessage = WireMessage<FleetSessionMembers>
 
-package struct FleetSessionMembers: WireMembers {
+package struct FleetSessionMembers: RemedyMembers {
     package let session = WireMember<String>("session")
     /// The state: `live`, `rescued`, `dead`, `logged_out`, `none`, `unreadable` or `unknown`, or `left` if
     /// this host takes no part.
@@ -62,7 +65,8 @@ package struct FleetSessionMembers: WireMembers {
     /// The number of late responses stored next to the record.
     package let late = WireMember<Int64>("late", isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
-    package let remedy = WireMember<String>("remedy", isOptional: true)
+    package let remedyText = WireMember<String>("remedy", isOptional: true)
+    package let remedyKind = WireMember<Remedy.Kind>("remedy_kind", isOptional: true)
 
     package static let table = Self()
 }
@@ -70,7 +74,7 @@ package struct FleetSessionMembers: WireMembers {
 /// A member of etcd.
 package typealias FleetMemberMessage = WireMessage<FleetMemberMembers>
 
-package struct FleetMemberMembers: WireMembers {
+package struct FleetMemberMembers: RemedyMembers {
     package let endpoint = WireMember<String>("endpoint")
     package let version = WireMember<String>("version", isOptional: true)
     /// Whether the member answers and has a leader.
@@ -81,13 +85,14 @@ package struct FleetMemberMembers: WireMembers {
     /// The size of the member's database in bytes.
     package let size = WireMember<Int64>("size", isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
-    package let remedy = WireMember<String>("remedy", isOptional: true)
+    package let remedyText = WireMember<String>("remedy", isOptional: true)
+    package let remedyKind = WireMember<Remedy.Kind>("remedy_kind", isOptional: true)
 
     package static let table = Self()
 }
 
 /// The body of `POST /v1/fleet/join`, `…/leave` and `…/repair`.
-package struct FleetSessionWishMembers: WireMembers {
+package struct FleetSessionRequestMembers: WireMembers {
     /// The session.
     ///
     /// If absent, the request applies to all shared sessions.

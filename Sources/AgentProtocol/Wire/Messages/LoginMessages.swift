@@ -134,9 +134,9 @@ package struct UserCodeMembers: WireMembers {
 }
 
 /// A prompt, answered by `POST …/login/ID`.
-package typealias PromptMessage = WireMessage<NeedMembers>
+package typealias PromptMessage = WireMessage<PromptMembers>
 
-package struct NeedMembers: WireMembers {
+package struct PromptMembers: WireMembers {
     package let event = WireMember<LoginProgress.Event>("event")
     package let login = WireMember<String>("login")
     package let kind = WireMember<String>("kind")

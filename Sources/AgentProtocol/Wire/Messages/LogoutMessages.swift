@@ -28,9 +28,9 @@ package enum RevocationStatus: String, CaseIterable, WireValue {
 }
 
 /// The response of `POST …/logout`.
-package typealias LogoutMessage = WireMessage<LogoutAnswerMembers>
+package typealias LogoutMessage = WireMessage<LogoutResponseMembers>
 
-package struct LogoutAnswerMembers: WireMembers {
+package struct LogoutResponseMembers: WireMembers {
     package let session = WireMember<String>("session")
     package let state = WireMember<String>("state")
     package let revoked = WireMember<Bool>("revoked")

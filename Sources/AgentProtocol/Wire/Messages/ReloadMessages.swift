@@ -8,9 +8,9 @@ package struct ReloadMembers: WireMembers {
 }
 
 /// The response of `POST /v1/reload`.
-package typealias ReloadMessage = WireMessage<ReloadAnswerMembers>
+package typealias ReloadMessage = WireMessage<ReloadResponseMembers>
 
-package struct ReloadAnswerMembers: WireMembers {
+package struct ReloadResponseMembers: WireMembers {
     package let sessions = WireMember<Int64>("sessions")
     package let file = WireMember<String>("file")
     package let added = WireMember<[String]>("added")
@@ -33,9 +33,9 @@ package struct RestartMembers: WireMembers {
 }
 
 /// The output of `tokenagent --check-config --json` about a file.
-package typealias ConfigurationMessage = WireMessage<ConfigurationMembers>
+package typealias ConfigurationCheckMessage = WireMessage<ConfigurationCheckMembers>
 
-package struct ConfigurationMembers: WireMembers {
+package struct ConfigurationCheckMembers: WireMembers {
     package let file = WireMember<String>("file")
     package let isGood = WireMember<Bool>("ok")
     package let sessions = WireMember<Int64>("sessions", isOptional: true)
@@ -49,9 +49,9 @@ package struct ConfigurationMembers: WireMembers {
 }
 
 /// The location of a session's table.
-package typealias SessionLocationMessage = WireMessage<SessionPlaceMembers>
+package typealias SessionLocationMessage = WireMessage<SessionLocationMembers>
 
-package struct SessionPlaceMembers: WireMembers {
+package struct SessionLocationMembers: WireMembers {
     /// The path of the file, absent for the configuration file itself.
     package let file = WireMember<String>("file", isOptional: true)
     package let line = WireMember<Int64>("line", isOptional: true)

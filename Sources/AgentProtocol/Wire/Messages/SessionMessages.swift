@@ -14,7 +14,7 @@ package struct SessionsMembers: WireMembers {
 /// The response of `GET /v1/sessions/NAME`, most of which is left out at a restricted socket.
 package typealias SessionMessage = WireMessage<SessionMembers>
 
-package struct SessionMembers: WireMembers {
+package struct SessionMembers: RemedyMembers {
     package let session = WireMember<String>("session")
     package let state = WireMember<String>("state")
     package let kind = WireMember<String>("kind")
@@ -60,7 +60,8 @@ package struct SessionMembers: WireMembers {
     /// The number of failures by class.
     package let failures = WireMember<JSONObject>("failures")
     package let lastError = WireMember<LastErrorMessage>("last_error", isOptional: true)
-    package let remedy = WireMember<String>("remedy", isOptional: true)
+    package let remedyText = WireMember<String>("remedy", isOptional: true)
+    package let remedyKind = WireMember<Remedy.Kind>("remedy_kind", isOptional: true)
     package let notes = WireMember<[NoteMessage]>("notes", isOptional: true)
     /// The stored texts, by the names that `keep` defines.
     package let kept = WireMember<JSONObject>("kept")

@@ -88,9 +88,9 @@ package enum ReportAction: String, CaseIterable, WireValue {
 }
 
 /// The response of `POST …/report`, which for `retry` also has the members of a token.
-package typealias ReportMessage = WireMessage<ReportAnswerMembers>
+package typealias ReportMessage = WireMessage<ReportResponseMembers>
 
-package struct ReportAnswerMembers: WireMembers {
+package struct ReportResponseMembers: WireMembers {
     package let action = WireMember<ReportAction>("action")
     package let accessToken = WireMember<String>("access_token", isOptional: true)
     /// The scopes that a login must request, for `step_up`.

@@ -2,12 +2,12 @@
 
 import TokenCore
 
-/// The revocations that wait until etcd has the login or logout that caused them.
+/// The revocations at the server that wait until the login or logout that caused them is in etcd.
 ///
-/// Until then other hosts use the tokens.
+/// Until then, other hosts use the tokens.
 struct DeferredRevocations {
     private var effects: [Effect] = []
-    /// Whether a logout is waiting for its revocation at the server.
+    /// Whether one of the deferred revocations belongs to a logout.
     private(set) var followsLogout = false
 
     var isEmpty: Bool { effects.isEmpty }
@@ -30,10 +30,10 @@ struct DeferredRevocations {
         }
     }
 
-    /// Keeps a token that must still be sent to the server for its revocation.
+    /// Defers erasing a token that a deferred revocation must still send to the server.
     ///
-    /// The session has another login now and does not wait for the revocation, so the tokens are erased after
-    /// it.
+    /// The session has another login now and does not wait for the revocation, so the revocation erases the
+    /// token.
     private mutating func keep(_ secret: SecretID) -> Bool {
         guard effects.contains(where: { $0.revocation?.secrets.contains(secret) == true }) else {
             return false
@@ -45,7 +45,7 @@ struct DeferredRevocations {
         return true
     }
 
-    /// Ends the wait.
+    /// Removes the deferred effects, so that the caller can execute them.
     ///
     /// - Returns: The deferred effects.
     mutating func release() -> [Effect] {
@@ -53,10 +53,10 @@ struct DeferredRevocations {
         return effects
     }
 
-    /// Drops the deferred effects.
+    /// Removes the deferred effects, which are not executed.
     ///
     /// - Returns: The secrets that nothing else uses. Those of a `revoke` still belong to the session.
-    mutating func letGo() -> Set<SecretID> {
+    mutating func releaseAll() -> Set<SecretID> {
         release().reduce(into: []) { secrets, effect in
             if case .discard(let request) = effect { secrets.formUnion(request.secrets) }
         }

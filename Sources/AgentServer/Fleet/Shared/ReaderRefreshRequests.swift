@@ -3,17 +3,18 @@
 import NIOCore
 import TokenCore
 
-/// The readers' requests for another token of one session: this host's own, or those received as a keeper.
+/// The requests of readers for a newer token of one session: those this reader sends, or those this keeper
+/// receives.
 ///
 /// Confined to the agent's event loop.
 final class ReaderRefreshRequests {
-    /// The minimum time between two refreshes for readers.
+    /// The minimum time between two refreshes that readers have requested.
     ///
     /// Readers are less trusted and must not make the keepers refresh as often as they like.
-    private static let pause = RetrySchedule.replacementPause(refusedBefore: 1, isRepeat: false)
+    private static let delay = RetrySchedule.replacementPause(refusedBefore: 1, isRepeat: false)
 
     private let sharing: any FleetSharing
-    /// The time of the refresh for the latest received request.
+    /// The time of the refresh that the latest received request causes.
     private var followedAt: Instant?
 
     init(sharing: any FleetSharing) {
@@ -32,27 +33,27 @@ final class ReaderRefreshRequests {
         }
     }
 
-    /// Handles an error of the request to the keepers.
+    /// Handles a failed request of this reader to the keepers.
     ///
-    /// Without the right to write, the attempt fails.
+    /// If this host may not write to etcd, the session's refresh attempt fails.
     private func requestFailed(
         _ session: SharedSession,
-        _ trouble: FleetStoreError,
+        _ storeError: FleetStoreError,
         in agent: isolated SessionAgent
     ) {
-        session.note(trouble, in: agent)
-        guard trouble.kind == .denied, let attempt = session.attempt else { return }
-        let message = "this host cannot ask the keepers for another token: \(trouble.advice)"
+        session.note(storeError, in: agent)
+        guard storeError.kind == .denied, let attempt = session.attempt else { return }
+        let message = "cannot request a refresh from the keepers: \(storeError.advice)"
         let denial = ReservationResult.unasked(StorageFailure(message: message))
         agent.refreshes.refused(attempt.number, denial, for: session.name, in: agent)
     }
 
-    /// Refreshes the session soon for a reader's request.
+    /// Refreshes the session after a short delay, because a reader has requested it.
     ///
-    /// Every keeper receives the request. After a random delay the first one refreshes, and the others find
-    /// that done.
+    /// Every keeper receives the request. After a random delay the first keeper refreshes, and the others
+    /// then need not.
     func follow(in session: SharedSession, in agent: isolated SessionAgent) {
-        let wait = followedAt.map { max(.zero, $0 + ReaderRefreshRequests.pause - agent.now) } ?? .zero
+        let wait = followedAt.map { max(.zero, $0 + ReaderRefreshRequests.delay - agent.now) } ?? .zero
         followedAt = agent.now + wait
         let generation = session.member.memory.record?.generation
         agent.fleet.later(after: TimeAmount(wait + .seconds(1) * agent.ports.chance())) {

@@ -2,19 +2,19 @@
 
 import TokenCore
 
-/// The writes of a shared session's record to this host's disk.
+/// The writes of a shared session's record to this host's disk: the active one and those that wait for it.
 struct RecordWrites {
     private(set) var isUnderWay = false
     /// Whether the tokens must be erased from the record once the active write ends.
     private(set) var mustEraseTokens = false
-    /// The session's own writes, which wait for the active write.
+    /// The commits of the session itself, which wait until the active write has ended.
     private var waiting: [CommitNumber] = []
 
     mutating func begin() { isUnderWay = true }
 
-    /// Ends the active write.
+    /// Records that the active write has ended.
     ///
-    /// - Returns: The session's own writes that have waited.
+    /// - Returns: The commits of the session that have waited.
     mutating func end() -> [CommitNumber] {
         isUnderWay = false
         defer { waiting = [] }
@@ -23,34 +23,34 @@ struct RecordWrites {
 
     mutating func wait(_ commit: CommitNumber) { waiting.append(commit) }
 
-    /// Requests that the record loses its tokens.
+    /// Requests that the tokens are erased from the record.
     ///
-    /// - Returns: `true` if that can be done now.
+    /// - Returns: `true` if the caller can erase them now. Otherwise the active write must end first.
     mutating func requestTokenErasure() -> Bool {
         mustEraseTokens = isUnderWay
         return !isUnderWay
     }
 }
 
-/// The decision whether a record in etcd must be sealed again: under the current key, or with tokens for
+/// The decision whether this host must seal a record in etcd again: under the current key, or with tokens for
 /// readers.
 struct SealReview {
-    /// The record that was last to be sealed again.
+    /// The last record for which ``isOwed(in:knowing:epoch:)`` returned `true`.
     private var resealed: FleetHeader?
-    /// The latest read with a record that is still being adopted, to be examined after the adoption.
+    /// The latest read of a record that this host is still adopting, to be examined after the adoption.
     private(set) var unadopted: FleetReadResult?
 
-    /// Returns whether the record in `sight` must be sealed again.
+    /// Returns whether the record in `readResult` must be sealed again.
     ///
-    /// Only a record that this host knows is.
-    mutating func isOwed(in sight: FleetReadResult, knowing known: FleetHeader?, epoch: UInt32) -> Bool {
+    /// A record is examined only if this host has adopted it.
+    mutating func isOwed(in readResult: FleetReadResult, knowing known: FleetHeader?, epoch: UInt32) -> Bool {
         unadopted = nil
-        guard let found = sight.view.record else { return false }
+        guard let found = readResult.view.record else { return false }
         guard found == known else {
-            unadopted = sight
+            unadopted = readResult
             return false
         }
-        let isWhole = sight.epoch >= epoch && sight.servesReaders
+        let isWhole = readResult.epoch >= epoch && readResult.servesReaders
         let isNew = resealed != found
         resealed = isWhole ? nil : found
         return !isWhole && isNew

@@ -2,52 +2,54 @@
 
 import TokenCore
 
-/// This host's data of one shared session: its record, and the location of each attempt's tokens.
+/// The data that this host has of one shared session: its record, and the places from which to take each
+/// attempt's tokens.
 ///
-/// The session itself has the tokens of one attempt. Sealed copies of others are in its record until the
-/// fleet needs them no more. Tokens in etcd can be opened. Confined to the agent's event loop.
+/// The session itself has the tokens of one attempt. Sealed copies of others are in its record on disk until
+/// the fleet does not need them any more. Tokens in etcd can be opened again. Confined to the agent's event
+/// loop.
 final class SharedRecord {
-    /// The tokens that the session does not have yet, or a logout.
+    /// A change that is not in the record on disk yet: new tokens, or a logout.
     struct Pending {
         /// The attempt that obtained the tokens, or `nil` for a logout.
         var attempt: AttemptID?
         /// The login that a logout ends, or `nil` if it is not a logout.
         var ended: Lineage?
-        /// The session's commit to finish, or `nil` if the session requested nothing.
+        /// The session's commit that waits for the change, or `nil` if the session has not requested one.
         var commit: CommitNumber?
         var snapshot: SessionSnapshot
     }
 
     let name: SessionName
     private let sharing: any FleetSharing
-    /// The client and server of the tokens.
+    /// The client and server for which the session's tokens are.
     private let binding: FleetBinding
-    /// The attempt whose tokens the session has, or will have once they are durable.
-    ///
-    /// `nil` if it has none.
+    /// The attempt whose tokens the session has, or will have once they are on disk; `nil` if there is none.
     private var own: AttemptID?
-    /// The sealed tokens of other attempts.
+    /// The sealed tokens of attempts other than ``own``.
     private var others: [AttemptID: [UInt8]]
-    /// The sealed tokens that the latest write has removed.
+    /// The sealed tokens that the latest write has removed from ``others``.
     ///
     /// Some of them must be revoked.
     private var leaving: [AttemptID: [UInt8]] = [:]
-    /// The highest epoch of the fleet's keys seen.
+    /// The highest epoch of the fleet's keys that this host has seen for the session.
     private(set) var epoch: UInt32
-    /// The latest read of etcd.
-    private(set) var sight: FleetReadResult?
-    /// The tokens of the latest read's record, if this host did not have them.
+    /// The result of the latest read of the session's keys in etcd.
+    private(set) var readResult: FleetReadResult?
+    /// The tokens of the record in ``readResult``, if they had to be opened because this host lacked them.
     private var opened: (attempt: AttemptID, snapshot: SessionSnapshot)?
-    /// The tokens of this host's own response, which are not in the record yet.
+    /// The tokens from a response to this host that are not in its record on disk yet.
     private(set) var answer: Pending?
-    /// A login or logout of this host that is not in the record yet.
+    /// A login or logout on this host that is not in its record on disk yet.
     ///
-    /// It may wait for a response.
+    /// It may have to wait until the response to a refresh is on disk.
     private(set) var news: Pending?
-    /// A new snapshot from etcd, until the session is told to adopt it.
+    /// The tokens of another host from the time they are written to disk until the session is told to adopt
+    /// them.
     private var coming: SessionSnapshot?
 
-    init(_ name: SessionName, _ keeping: FleetKeeping?, _ binding: FleetBinding, sharing: any FleetSharing) {
+    init(_ name: SessionName, _ keeping: FleetDiskState?, _ binding: FleetBinding, sharing: any FleetSharing)
+    {
         self.name = name
         self.binding = binding
         self.sharing = sharing
@@ -56,23 +58,23 @@ final class SharedRecord {
         epoch = keeping?.epoch ?? 0
     }
 
-    /// Returns the fleet's part of the record on disk.
-    func keeping(_ memory: FleetPersistentState) -> FleetKeeping {
-        FleetKeeping(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
+    /// Returns the fleet state that is stored with the session's record on disk.
+    func keeping(_ memory: FleetPersistentState) -> FleetDiskState {
+        FleetDiskState(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
     }
 
-    /// Stores a response whose tokens become the session's.
+    /// Stores the tokens of a response until they are in the record on disk.
     func await(answer: Pending) { self.answer = answer }
 
-    /// Stores a login or logout that becomes the session's.
+    /// Stores a login or logout until it is in the record on disk.
     ///
-    /// - Returns: The pending login or logout that it replaces and that will not be finished.
+    /// - Returns: The previous login or logout, which is not finished any more, or `nil` if there was none.
     func await(news: Pending) -> Pending? {
         defer { self.news = news }
         return self.news
     }
 
-    /// Removes the pending response, which is the session's now, or useless.
+    /// Removes the pending response, because the session has its tokens now or does not need them.
     func settleAnswer() -> Pending? {
         defer { answer = nil }
         return answer
@@ -100,81 +102,89 @@ final class SharedRecord {
         [answer, news].lazy.compactMap(\.self).first { $0.attempt == attempt }?.snapshot
     }
 
-    /// Returns whether the session itself provided the snapshot, and so has nothing to adopt.
+    /// Returns whether the session itself provided the tokens of `attempt`, or the logout, and so has nothing
+    /// to adopt.
     private func brings(_ attempt: AttemptID?) -> Bool {
         if let attempt { pending(attempt) != nil } else { news.map { $0.attempt == nil } ?? false }
     }
 
     // MARK: Reads
 
-    /// Stores the result of a read, whose record this host must be able to open.
+    /// Stores the result of a read of etcd, after opening the tokens that this host lacks.
     ///
     /// - Throws: ``FleetStoreError`` if the record cannot be opened. It then counts as not read.
-    func look(_ sight: FleetReadResult, in agent: isolated SessionAgent) throws(FleetStoreError) {
-        guard sight.view.record == nil || sight.epoch >= epoch else {
+    func look(_ readResult: FleetReadResult, in agent: isolated SessionAgent) throws(FleetStoreError) {
+        guard readResult.view.record == nil || readResult.epoch >= epoch else {
             throw FleetStoreError(
                 .unreadable,
-                "the record of \(name) in etcd is sealed under a key that was replaced",
+                "cannot use the record of \(name) in etcd: it is sealed with an old fleet key",
                 remedy: FleetStoreError.repair(name),
                 isMistake: true
             )
         }
         letGoOfOpened(in: agent)
-        if let record = sight.view.record, record.status != .out, record.attempt != own,
+        if let record = readResult.view.record, record.status != .out, record.attempt != own,
             pending(record.attempt) == nil, others[record.attempt] == nil,
-            let snapshot = try sharing.open(record.attempt, in: sight, as: binding)
+            let snapshot = try sharing.open(record.attempt, in: readResult, as: binding)
         {
             opened = (record.attempt, snapshot)
         }
-        self.sight = sight
-        epoch = max(epoch, sight.epoch)
+        self.readResult = readResult
+        epoch = max(epoch, readResult.epoch)
     }
 
-    /// Updates the latest read after a transaction of this host.
+    /// Updates ``readResult`` with the changes of this host's transaction.
     func note(_ transaction: SealedFleetTransaction) {
-        sight?.note(transaction)
+        readResult?.note(transaction)
     }
 
-    /// Erases the opened tokens that the session does not use.
+    /// Erases the tokens in ``opened``, which the session does not use.
     func letGoOfOpened(in agent: isolated SessionAgent) {
         guard let snapshot = opened?.snapshot else { return }
         opened = nil
         agent.erasure.erase(snapshot.secrets)
     }
 
-    /// Returns whether the opened tokens are those of this record and the session does not have them.
+    /// Returns whether the tokens in ``opened`` are those of this record and the session does not have them.
     func canTake(_ record: FleetHeader) -> Bool {
         own != record.attempt && opened?.attempt == record.attempt
     }
 
     // MARK: Tokens
 
-    /// The tokens of an attempt.
+    /// The tokens of an attempt, and whether they were opened only for the caller.
     ///
-    /// If `isLent` is true, they were opened for the caller, which must erase them.
-    struct Found {
+    /// If `isLent` is true, the caller must erase them.
+    struct AttemptTokens {
         var snapshot: SessionSnapshot
         var isLent: Bool
     }
 
     /// Returns the tokens of `attempt`, or `nil` if this host does not have them.
-    func find(_ attempt: AttemptID, in agent: isolated SessionAgent) throws(FleetStoreError) -> Found? {
-        if let pending = pending(attempt) { return Found(snapshot: pending, isLent: false) }
-        if own == attempt, let present = present(in: agent) { return Found(snapshot: present, isLent: false) }
-        if let opened, opened.attempt == attempt { return Found(snapshot: opened.snapshot, isLent: false) }
-        if let bytes = others[attempt] ?? leaving[attempt] {
-            return Found(snapshot: try sharing.open(kept: bytes, of: attempt, name), isLent: true)
+    func find(_ attempt: AttemptID, in agent: isolated SessionAgent) throws(FleetStoreError) -> AttemptTokens?
+    {
+        if let pending = pending(attempt) { return AttemptTokens(snapshot: pending, isLent: false) }
+        if own == attempt, let present = present(in: agent) {
+            return AttemptTokens(snapshot: present, isLent: false)
         }
-        guard let sight, let snapshot = try sharing.open(attempt, in: sight, as: binding) else { return nil }
-        return Found(snapshot: snapshot, isLent: true)
+        if let opened, opened.attempt == attempt {
+            return AttemptTokens(snapshot: opened.snapshot, isLent: false)
+        }
+        if let bytes = others[attempt] ?? leaving[attempt] {
+            return AttemptTokens(snapshot: try sharing.open(kept: bytes, of: attempt, name), isLent: true)
+        }
+        guard let readResult, let snapshot = try sharing.open(attempt, in: readResult, as: binding) else {
+            return nil
+        }
+        return AttemptTokens(snapshot: snapshot, isLent: true)
     }
 
     /// Returns a copy of an attempt's tokens from the latest read, or `nil` if it has none.
     ///
     /// The caller must erase the copy.
     func copy(of attempt: AttemptID) -> SessionSnapshot? {
-        guard let sight else { return nil }
-        return try? sharing.open(attempt, in: sight, as: binding)
+        guard let readResult else { return nil }
+        return try? sharing.open(attempt, in: readResult, as: binding)
     }
 
     /// Seals a transaction together with the tokens that it needs.
@@ -183,13 +193,13 @@ final class SharedRecord {
         lease: FleetLease?,
         in agent: isolated SessionAgent
     ) throws(FleetStoreError) -> SealedFleetTransaction {
-        guard let sight else { throw FleetStoreError(.unknownValue, "nothing was read") }
+        guard let readResult else { throw FleetStoreError(.unknownValue, "nothing was read") }
         var snapshots: [AttemptID: SessionSnapshot] = [:]
         var lent: Set<SecretID> = []
         defer { agent.erasure.erase(lent) }
         for attempt in transaction.attempts {
             guard let found = try find(attempt, in: agent) else {
-                throw FleetStoreError(.unreadable, "tokens of \(name) that the fleet wants are not here")
+                throw FleetStoreError(.unreadable, "this host lacks tokens of \(name) that the fleet needs")
             }
             if found.isLent { lent.formUnion(found.snapshot.secrets) }
             snapshots[attempt] = found.snapshot
@@ -198,13 +208,13 @@ final class SharedRecord {
             transaction,
             of: name,
             as: binding,
-            seen: sight,
+            seen: readResult,
             contents: snapshots,
             lease: lease
         )
     }
 
-    /// Returns the mark of the snapshot's refresh token.
+    /// Returns the mark of the snapshot's refresh token (``FleetHeader/tokenMark``).
     ///
     /// A login without a refresh token, which ends with its access token, has the mark 0.
     func mark(of snapshot: SessionSnapshot) -> UInt64 {
@@ -253,14 +263,14 @@ final class SharedRecord {
         }
     }
 
-    /// Erases tokens that the session was to adopt but does not, as a logout came first.
+    /// Erases the tokens in ``coming``, which the session does not adopt because a logout came first.
     private func letGoOfComing(in agent: isolated SessionAgent) {
         guard let snapshot = coming else { return }
         let held = agent.sessions[name]?.session.snapshot(at: agent.moment)?.secrets ?? []
         agent.erasure.erase(snapshot.secrets.subtracting(held))
     }
 
-    /// Writes a record without tokens, but with what this host knows of the fleet.
+    /// Writes the session's record to disk without tokens, but with this host's fleet state.
     func writeBlank(_ memory: FleetPersistentState, in agent: isolated SessionAgent) {
         var snapshot = SessionSnapshot(loggedOutAt: agent.moment)
         snapshot.fleet = keeping(memory)
@@ -268,19 +278,19 @@ final class SharedRecord {
     }
 
     /// Returns the session's state with the tokens of `attempt`, or `nil` if this host does not have them.
-    private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> Found? {
+    private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> AttemptTokens? {
         // A record that cannot be opened was not accepted: see look(_:in:).
         if let attempt { return try? find(attempt, in: agent) }
         if let news, news.attempt == nil {
-            return Found(snapshot: news.snapshot, isLent: false)
+            return AttemptTokens(snapshot: news.snapshot, isLent: false)
         } else if let present = agent.sessions[name]?.session.snapshot(at: agent.moment), present.isLoggedOut
         {
-            return Found(snapshot: present, isLent: false)
+            return AttemptTokens(snapshot: present, isLent: false)
         }
-        return Found(snapshot: SessionSnapshot(loggedOutAt: agent.moment), isLent: false)
+        return AttemptTokens(snapshot: SessionSnapshot(loggedOutAt: agent.moment), isLent: false)
     }
 
-    /// Returns sealed copies of tokens that the session does not have itself.
+    /// Returns sealed copies of the tokens of `attempts`, for the record on disk.
     private func copies(of attempts: Set<AttemptID>, in agent: isolated SessionAgent) -> [AttemptID: [UInt8]]
     {
         var copies: [AttemptID: [UInt8]] = [:]
@@ -295,7 +305,8 @@ final class SharedRecord {
         return copies
     }
 
-    /// Returns the snapshot that the session adopts now: other tokens, or its own with their new state.
+    /// Returns the snapshot that the session adopts with this record: other tokens, or its own tokens with
+    /// another state.
     func take(_ header: FleetHeader, in agent: isolated SessionAgent) -> SessionSnapshot {
         defer { coming = nil }
         let found = coming ?? next(header.status == .out ? nil : own, in: agent)?.snapshot
@@ -324,7 +335,7 @@ extension SessionSnapshot {
 }
 
 extension FleetHeader {
-    /// The session's state according to the record.
+    /// The session's state as this record describes it.
     fileprivate var standing: SessionSnapshot.Standing {
         switch status {
         case .live, .rescued: .loggedIn
@@ -335,12 +346,12 @@ extension FleetHeader {
 }
 
 extension FleetPersistentState {
-    /// The attempt whose tokens the session must have, or `nil` if it is logged out or the fleet has no login
-    /// of it.
+    /// The attempt whose tokens the session must have, or `nil` if the session is logged out or has no login
+    /// in the fleet.
     fileprivate var attemptInUse: AttemptID? {
         // A response stored in etcd next to the record is not the session's any more, nor is one older than a
         // new login.
-        if let answer, answer.placedIn == nil, !isNews { return answer.attempt }
+        if let answer, answer.placedIn == nil, !isUnpublished { return answer.attempt }
         guard let record, record.status != .out else { return nil }
         return record.attempt
     }
@@ -353,9 +364,9 @@ extension FleetPersistentState {
         return attempts
     }
 
-    /// The session's state according to the record, or `nil` if the record does not apply.
+    /// The session's state as the record describes it, or `nil` if the record does not decide the state.
     ///
-    /// It does not apply if the session has newer tokens, or if a logout is pending.
+    /// That is so if the session has newer tokens than the record, or if a logout is pending.
     fileprivate var standing: SessionSnapshot.Standing? {
         guard let record, record.status != .out, answer == nil || answer?.placedIn != nil else { return nil }
         return record.standing

@@ -13,26 +13,27 @@ final class SharedSession {
     private(set) var attempt: SharedAttempt?
     private var writes = RecordWrites()
     /// The revocations that wait until etcd has the login or logout that caused them.
-    private(set) var heldBack = DeferredRevocations()
+    private(set) var deferred = DeferredRevocations()
     /// The latest error, or `nil` if the latest operation succeeded.
-    private(set) var trouble: FleetStoreError?
+    private(set) var storeError: FleetStoreError?
     private var lease: FleetLease?
     private var sealReview = SealReview()
-    /// The login that a login of this host replaces in etcd, if it must be revoked afterwards.
+    /// The previous login, which a login on this host replaces in etcd and which must be revoked afterwards,
+    /// or `nil` if there is none.
     private var replaced: SessionSnapshot?
-    /// Whether this host takes no part in the session any more.
+    /// Whether this host does not share the session any more.
     ///
     /// Results of requests in flight are then ignored.
     private(set) var hasEnded = false
     private let wishes: ReaderRefreshRequests
     let sharing: any FleetSharing
     private let host: UInt64
-    /// The properties of the authorization server that decide when this host may send a refresh token.
+    /// The time limits that decide when this host may send a refresh token to the authorization server.
     private let timing: FleetTiming
 
     init(
         _ name: SessionName,
-        _ keeping: FleetKeeping?,
+        _ keeping: FleetDiskState?,
         _ binding: FleetBinding,
         timing: FleetTiming,
         sharing: any FleetSharing,
@@ -47,34 +48,34 @@ final class SharedSession {
         record = SharedRecord(name, keeping, binding, sharing: sharing)
     }
 
-    /// The fleet's part of the session's record.
-    var keeping: FleetKeeping { record.keeping(member.memory) }
+    /// The fleet state that is stored with the session's record on disk.
+    var keeping: FleetDiskState { record.keeping(member.memory) }
 
     /// Whether the record is being written to this host's disk.
     var isKeeping: Bool { writes.isUnderWay }
 
     /// Whether a request may be in flight, its response is being written to disk, or a login or logout waits
     /// for that.
-    var isExchanging: Bool { attempt?.fence != nil || isKeeping || hasNews && !member.memory.isNews }
+    var isExchanging: Bool { attempt?.fence != nil || isKeeping || hasNews && !member.memory.isUnpublished }
 
     /// Whether this host has a login or logout that etcd does not have yet.
-    var hasNews: Bool { member.memory.isNews || record.news != nil }
+    var hasNews: Bool { member.memory.isUnpublished || record.news != nil }
 
-    /// Whether a login or logout is being published, and its requester waits for that.
-    var isTelling: Bool { record.news != nil || member.memory.isNews && trouble == nil }
+    /// Whether a login or logout on this host is being published, and its requester waits for the result.
+    var isPublishing: Bool { record.news != nil || member.memory.isUnpublished && storeError == nil }
 
     /// Whether etcd's state is unknown: nothing was read yet, or the latest request failed.
-    var isBlind: Bool { record.sight == nil || trouble != nil }
+    var isBlind: Bool { record.readResult == nil || storeError != nil }
 
     /// Whether this host does not know yet if the session is logged in.
-    var isUnseen: Bool { !member.memory.knowsLogin && (record.sight == nil || !member.isAtRest) }
+    var isUnseen: Bool { !member.memory.knowsLogin && (record.readResult == nil || !member.isAtRest) }
 
     /// A new attempt ID, never used before.
     var freshAttempt: AttemptID { AttemptID(host: host, random: .random(in: 1 ... .max)) }
 
     // MARK: Events
 
-    /// Passes an event to the member, then executes the resulting actions.
+    /// Passes an event to the session's ``FleetMember``, and executes the actions that it returns.
     func apply(in agent: isolated SessionAgent, _ event: (inout FleetMember, Instant) -> [FleetAction]) {
         guard !hasEnded else { return }
         let isKept = agent.sessions[name]?.session.keepsRefreshToken ?? false
@@ -82,10 +83,10 @@ final class SharedSession {
         let actions = event(&member, agent.now)
         for action in actions { perform(action, in: agent) }
         agent.fleet.changed(self)
-        if !isUnseen || trouble != nil { agent.requests.tokens.fleetReadQueue.end(of: name, in: agent) }
+        if !isUnseen || storeError != nil { agent.requests.tokens.fleetReadQueue.end(of: name, in: agent) }
     }
 
-    /// Requests permission to send the session's refresh token.
+    /// Asks the fleet for permission to send the session's refresh token.
     func reserve(_ number: AttemptNumber, in agent: isolated SessionAgent) {
         let id = freshAttempt
         attempt = SharedAttempt(id: id, number: number)
@@ -99,7 +100,7 @@ final class SharedSession {
         return token.expiresAt
     }
 
-    /// Withdraws an attempt that the session does not need any more, or that has been answered.
+    /// Withdraws the request for an attempt that the session does not make any more, or that has ended.
     func withdraw(_ number: AttemptNumber, in agent: isolated SessionAgent) {
         guard let attempt, attempt.number == number, !attempt.hasTokens, attempt.refusal == nil else {
             return
@@ -143,9 +144,9 @@ final class SharedSession {
         return .nobody
     }
 
-    /// Handles tokens that the session could not use, as it was logged out or in meanwhile.
+    /// Handles tokens that the session could not use, because a logout or another login came before them.
     ///
-    /// They are revoked once the fleet has that logout or login.
+    /// The tokens are revoked once that logout or login is in etcd.
     func tokensLost(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) {
         guard let attempt, attempt.hasTokens, record.answer == nil, !isKeeping else { return }
         self.attempt = nil
@@ -162,16 +163,16 @@ final class SharedSession {
     /// Defers `effect`, if it is a revocation, until the login or logout that caused it is published.
     ///
     /// - Returns: `true` if `effect` was deferred.
-    func holdsBack(_ effect: Effect) -> Bool { heldBack.hold(effect, while: hasNews) }
+    func defersRevocation(_ effect: Effect) -> Bool { deferred.hold(effect, while: hasNews) }
 
-    /// Leaves the fleet, and erases the tokens that were to be revoked later and that nothing else has.
-    func letGo(in agent: isolated SessionAgent) {
+    /// Ends sharing, and erases tokens that only the deferred revocations still needed.
+    func leaveFleet(in agent: isolated SessionAgent) {
         end()
-        agent.erasure.erase(heldBack.letGo())
+        agent.erasure.erase(deferred.releaseAll())
         letGoOfReplaced(in: agent)
     }
 
-    /// Ends the membership.
+    /// Records that this host does not share the session any more.
     ///
     /// Results still in flight change neither the session, its record nor its status.
     func end() { hasEnded = true }
@@ -200,28 +201,28 @@ final class SharedSession {
     // MARK: etcd
 
     /// Handles the session's keys as the watch has read them.
-    func show(_ sight: FleetReadResult, in agent: isolated SessionAgent) {
+    func show(_ readResult: FleetReadResult, in agent: isolated SessionAgent) {
         guard !hasEnded else { return }
         do throws(FleetStoreError) {
-            try see(sight, in: agent)
-            apply(in: agent) { member, now in member.shown(sight.view, at: now) }
-            putRight(sight, in: agent)
+            try see(readResult, in: agent)
+            apply(in: agent) { member, now in member.shown(readResult.view, at: now) }
+            repairRecord(readResult, in: agent)
         } catch {
             note(error, in: agent)
             apply(in: agent) { member, now in member.changed(at: now) }
         }
     }
 
-    private func see(_ sight: FleetReadResult, in agent: isolated SessionAgent) throws(FleetStoreError) {
-        try record.look(sight, in: agent)
-        trouble = nil
+    private func see(_ readResult: FleetReadResult, in agent: isolated SessionAgent) throws(FleetStoreError) {
+        try record.look(readResult, in: agent)
+        storeError = nil
         // The session's tokens are not served any more, and those of the request in flight must be revoked.
         // The member adopts the logout after them.
-        if attempt?.fence != nil, sight.view.isOver(member.memory.record) {
+        if attempt?.fence != nil, readResult.view.isOver(member.memory.record) {
             agent.apply(name) { session, moment in session.loggedOutElsewhere(at: moment) }
         }
         // The event that deleted the record may have deleted this host's entry in the list too.
-        if sight.view.record == nil, member.memory.record != nil {
+        if readResult.view.record == nil, member.memory.record != nil {
             agent.fleet.announcements.announce(in: agent)
         }
     }
@@ -233,10 +234,10 @@ final class SharedSession {
         } then: { [self] result in
             guard !hasEnded else { return }
             do throws(FleetStoreError) {
-                let sight = try result.get()
-                try see(sight, in: agent)
-                apply(in: agent) { member, now in member.looked(sight.view, at: now) }
-                putRight(sight, in: agent)
+                let readResult = try result.get()
+                try see(readResult, in: agent)
+                apply(in: agent) { member, now in member.looked(readResult.view, at: now) }
+                repairRecord(readResult, in: agent)
             } catch {
                 note(error, in: agent)
                 apply(in: agent) { member, now in member.callFailed(jitter: agent.ports.chance(), at: now) }
@@ -245,23 +246,23 @@ final class SharedSession {
         }
     }
 
-    /// Finishes the pending login or logout without etcd, which does not have it yet.
+    /// Reports the pending login or logout as finished, although it is not in etcd yet.
     ///
     /// It is durable on this host's disk, and the other hosts get it later.
     private func waitNoLonger(in agent: isolated SessionAgent) {
-        guard member.memory.isNews, let news = member.memory.record else { return }
+        guard member.memory.isUnpublished, let news = member.memory.record else { return }
         finish(record.settleNews(news), .durable, in: agent)
         agent.fleet.changed(self)
-        guard !heldBack.isEmpty, let trouble else { return }
-        agent.requests.logouts.answerDelayed(trouble, of: name, in: agent)
+        guard !deferred.isEmpty, let storeError else { return }
+        agent.requests.logouts.answerDelayed(storeError, of: name, in: agent)
     }
 
     /// Adopts tokens that this host could not open before, and reseals a record that others cannot open.
-    private func putRight(_ sight: FleetReadResult, in agent: isolated SessionAgent) {
-        if let found = sight.view.record, found == member.memory.record, record.canTake(found) {
+    private func repairRecord(_ readResult: FleetReadResult, in agent: isolated SessionAgent) {
+        if let found = readResult.view.record, found == member.memory.record, record.canTake(found) {
             apply(in: agent) { member, now in member.tokensMissed(at: now) }
         }
-        if sealReview.isOwed(in: sight, knowing: member.memory.record, epoch: sharing.epoch) {
+        if sealReview.isOwed(in: readResult, knowing: member.memory.record, epoch: sharing.epoch) {
             apply(in: agent) { member, now in member.resealWanted(at: now) }
         }
     }
@@ -321,10 +322,10 @@ final class SharedSession {
         }
     }
 
-    func note(_ trouble: FleetStoreError, in agent: isolated SessionAgent) {
-        guard self.trouble != trouble else { return }
-        self.trouble = trouble
-        agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
+    func note(_ storeError: FleetStoreError, in agent: isolated SessionAgent) {
+        guard self.storeError != storeError else { return }
+        self.storeError = storeError
+        agent.journal.write(.warning, "fleet", name, ["error": "\(storeError.sentence)"])
     }
 
     // MARK: The session
@@ -348,7 +349,7 @@ final class SharedSession {
                 finish(answer, outcome, in: agent)
             }
             apply(in: agent) { member, now in member.kept(at: now) }
-            if let unadopted = sealReview.unadopted { putRight(unadopted, in: agent) }
+            if let unadopted = sealReview.unadopted { repairRecord(unadopted, in: agent) }
             for commit in waiting {
                 agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
             }
@@ -356,7 +357,7 @@ final class SharedSession {
         }
     }
 
-    /// Erases the session's tokens from the record, but keeps what this host knows of the fleet.
+    /// Erases the session's tokens from its record on disk, but keeps this host's fleet state.
     ///
     /// The session has nothing more to send to any server.
     func requestTokenErasure(in agent: isolated SessionAgent) {
@@ -379,7 +380,8 @@ final class SharedSession {
         }
     }
 
-    /// Defers a write that concerns only this host until the fleet's record is written.
+    /// Defers a commit of the session that does not concern the fleet, until the active write of the record
+    /// has ended.
     func wait(_ commit: CommitNumber) { writes.wait(commit) }
 
     private func adopt(_ header: FleetHeader, in agent: isolated SessionAgent) {
@@ -412,7 +414,7 @@ final class SharedSession {
         guard let ended = attempt else { return }
         attempt = nil
         guard let refusal = ended.refusal else {
-            let reason = record.sight?.view.reasonToWait(at: host) ?? "nobody has looked at etcd yet"
+            let reason = record.readResult?.view.reasonToWait(at: host) ?? "etcd has not been read yet"
             let answer = ReservationResult.notBefore(time, reason)
             return agent.refreshes.refused(ended.number, answer, for: name, in: agent)
         }
@@ -425,13 +427,14 @@ final class SharedSession {
     private func refuse(_ failure: StorageFailure, in agent: isolated SessionAgent) {
         guard let ended = attempt else { return }
         attempt = nil
-        let trouble = trouble ?? FleetStoreError(.unavailable, failure.message)
-        agent.refreshes.refused(ended.number, .unreachable(trouble), for: name, in: agent)
+        let storeError = storeError ?? FleetStoreError(.unavailable, failure.message)
+        agent.refreshes.refused(ended.number, .unreachable(storeError), for: name, in: agent)
     }
 
     // MARK: Revocations
 
-    /// Returns whether a revocation ends only the login that the token belongs to.
+    /// Returns whether revoking a token at this server ends only the login of that token, not the user's
+    /// other logins.
     private func revokesSingly(in agent: isolated SessionAgent) -> Bool {
         agent.sessions[name]?.settings.policy.revokes == .token
     }
@@ -445,11 +448,13 @@ final class SharedSession {
         agent.requests.logouts.late.end(found.snapshot, of: name, in: agent)
     }
 
-    /// Keeps the tokens of the login that `transaction` replaces.
+    /// Copies the tokens of the login that `transaction` replaces in etcd, so that they can be revoked
+    /// afterwards.
     ///
-    /// They are in etcd only until it is carried out.
+    /// They are in etcd only until the transaction is carried out.
     private func recordReplaced(by transaction: FleetTransaction, in agent: isolated SessionAgent) {
-        guard member.memory.isNews, let old = transaction.replacedLogin, revokesSingly(in: agent) else {
+        guard member.memory.isUnpublished, let old = transaction.replacedLogin, revokesSingly(in: agent)
+        else {
             return
         }
         letGoOfReplaced(in: agent)
@@ -463,7 +468,7 @@ final class SharedSession {
 
     private func finishNews(
         _ news: FleetHeader,
-        _ result: FleetNewsResult,
+        _ result: FleetPublishResult,
         in agent: isolated SessionAgent
     ) {
         if let snapshot = replaced, case .done = result {
@@ -474,11 +479,11 @@ final class SharedSession {
         finish(record.settleNews(news), result.outcome, in: agent)
         // The deferred revocations may also depend on a later login or logout.
         guard !hasNews else { return }
-        agent.follow(heldBack.release(), of: name, at: agent.moment)
+        agent.follow(deferred.release(), of: name, at: agent.moment)
     }
 }
 
-extension FleetNewsResult {
+extension FleetPublishResult {
     /// The outcome of the commit, or `nil` if another login or logout has replaced it.
     fileprivate var outcome: CommitOutcome? {
         if case .done = self { .durable } else { nil }

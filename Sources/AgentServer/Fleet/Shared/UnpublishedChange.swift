@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 import TokenCore
 
-/// A change of a session that only this host has.
+/// A change of a session that only this host has, and not yet etcd.
 ///
-/// It cannot leave before etcd has the change.
+/// This host must not leave the fleet before the change is in etcd.
 enum UnpublishedChange {
     /// The response to a refresh.
     ///
@@ -36,9 +37,10 @@ extension UnpublishedChange {
         }
     }
 
-    /// Returns whether a session is searching for a response from before the agent stopped.
+    /// Returns whether the session looks on this host for the response to a request from before the agent
+    /// stopped.
     ///
-    /// A session that does not search has nothing to wait for.
+    /// A session that does not look for one has nothing to wait for.
     private static func isRecovering(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
         guard agent.sessions[name]?.session.isRefreshing == true else { return false }
         if let session = agent.fleet[name] { return session.member.isInterrupted }
@@ -48,23 +50,23 @@ extension UnpublishedChange {
     /// Returns the failure for a change that the other hosts cannot continue without, or `nil` if there is
     /// none.
     static func refusal(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
-        UnpublishedChange(of: name, in: agent) == .login ? nil : unshared(of: name, in: agent)
+        UnpublishedChange(of: name, in: agent) == .login ? nil : unpublishedChange(of: name, in: agent)
     }
 
     /// Returns the failure for any change that only this host has, logins included, or `nil` if there is
     /// none.
-    static func unshared(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
+    static func unpublishedChange(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
         UnpublishedChange(of: name, in: agent).map { debt in
-            RequestFailure(debt, agent.fleet[name]?.trouble ?? agent.fleet.trouble, of: name)
+            RequestFailure(debt, agent.fleet[name]?.storeError ?? agent.fleet.storeError, of: name)
         }
     }
 
-    /// Returns whether the change is about to be published.
+    /// Returns whether the change is about to be written to etcd.
     func isPublishing(for name: SessionName, in agent: isolated SessionAgent) -> Bool {
         guard self != .bufferedResponse else { return false }
         guard let session = agent.fleet[name] else { return agent.fleet.isOpening }
         let isUnanswered = session.isExchanging || UnpublishedChange.isRecovering(name, in: agent)
-        return isUnanswered || agent.fleet.trouble == nil && session.trouble == nil
+        return isUnanswered || agent.fleet.storeError == nil && session.storeError == nil
     }
 
     /// Creates the change that only this host has of `session`, or `nil` if there is none.
@@ -79,7 +81,7 @@ extension UnpublishedChange {
             self = .answer
         } else if session.hasNews {
             // A login may follow a logout whose tokens must still be revoked.
-            self = session.heldBack.followsLogout ? .logout : .login
+            self = session.deferred.followsLogout ? .logout : .login
         } else {
             return nil
         }
@@ -93,18 +95,19 @@ extension UnpublishedChange {
             self = debt
         } else if isRecovering {
             self = .answer
-        } else if memory.isNews {
+        } else if memory.isUnpublished {
             self = .login
         } else {
             return nil
         }
     }
 
-    /// Creates the change that the record on disk has and etcd may lack, or `nil` if there is none.
+    /// Creates the change that is in the session's record on disk and may not be in etcd, or returns `nil` if
+    /// there is none.
     ///
     /// Only changes that the other hosts cannot continue without count.
     private init?(of memory: FleetPersistentState, at role: FleetRole) {
-        if memory.isNews, memory.record?.status == .out {
+        if memory.isUnpublished, memory.record?.status == .out {
             self = .logout
         } else if let answer = memory.answer, answer.placedIn == nil {
             self = role == .reader ? .bufferedResponse : .answer
@@ -114,17 +117,21 @@ extension UnpublishedChange {
     }
 }
 
+extension UnpublishedChange {
+    /// The advice for a ``bufferedResponse``.
+    fileprivate static let becomeKeeper = Remedy.set("role = \"keeper\" in [fleet]")
+}
+
 extension GrantWarning {
     /// Creates the warning about an unpublished change of `session`, or `nil` if there is none or it is being
     /// published.
     init?(_ session: SharedSession, in state: SessionStatus.State) {
-        if session.hasNews, let trouble = session.trouble {
+        if session.hasNews, let storeError = session.storeError {
             let what = state == .loggedOut ? "are still logged in" : "do not have this login yet"
-            self.init(.notShared, "the other hosts \(what): \(trouble.advice)")
+            self.init(.notShared, "the other hosts \(what): \(storeError.advice)")
         } else if UnpublishedChange(of: session, isRecovering: false) == .bufferedResponse {
-            let message =
-                "this host has tokens that the others lack, and a reader cannot give them: make it a keeper again"
-            self.init(.notShared, message)
+            let message = "only this host has the newest tokens, and a reader cannot write them to etcd"
+            self.init(.notShared, "\(message) \(UnpublishedChange.becomeKeeper.parenthesized)")
         } else {
             return nil
         }
@@ -133,23 +140,22 @@ extension GrantWarning {
 
 extension RequestFailure {
     /// Creates the failure of a request to leave while this host has an unpublished change.
-    init(_ debt: UnpublishedChange, _ trouble: FleetStoreError?, of name: SessionName) {
+    init(_ debt: UnpublishedChange, _ storeError: FleetStoreError?, of name: SessionName) {
         let what =
             switch debt {
-            case .answer, .bufferedResponse: "the newest tokens of \(name)"
-            case .logout: "the logout of \(name)"
-            case .login: "the latest login of \(name)"
+            case .answer, .bufferedResponse: "the newest tokens"
+            case .logout: "the logout"
+            case .login: "the latest login"
             }
-        let reason = trouble.map { ": \($0.advice)" } ?? ""
-        let remedy =
+        let reason = storeError.map { ": \($0.sentence)" } ?? ""
+        let remedy: Remedy =
             switch debt {
-            case .answer, .logout: "wait until etcd has that, see tokenctl fleet status"
-            case .bufferedResponse: "make this host a keeper again until etcd has them"
-            case .login: "wait until etcd has that, or give it up with tokenctl logout \(name) --local"
+            case .answer, .logout, .login: storeError?.remedy ?? .retry("when etcd is reachable")
+            case .bufferedResponse: UnpublishedChange.becomeKeeper
             }
         self.init(
             code: .temporarilyUnavailable,
-            message: "This host alone has \(what), which etcd lacks\(reason)",
+            message: "not yet in etcd: \(what)\(reason)",
             session: name,
             remedy: remedy,
             retryAfter: .seconds(10)

@@ -4,11 +4,11 @@
 struct FleetDecision: Equatable, Sendable {
     enum Next: Equatable, Sendable {
         case transact(FleetWrite)
-        /// Make the state durable, and then execute `telling`.
+        /// Write the state to this host's disk, and then execute the actions in `telling`.
         case keep(FleetPersistentState, telling: [FleetAction])
-        /// The reservation is in etcd, and its response had been missing.
+        /// The reservation is in etcd, although no response to its transaction had arrived.
         case granted
-        /// The claim is over and ends as its stage says.
+        /// This host's claim is over and ends in etcd as the stage says.
         case end(RefreshClaim.Stage)
         /// Request a lease for a reservation.
         case reserve
@@ -16,7 +16,7 @@ struct FleetDecision: Equatable, Sendable {
         case wait
         /// Tell the session not to send before this time.
         case postpone(FleetTime)
-        /// There is nothing to refresh.
+        /// The session cannot be refreshed, because the login in etcd has ended or is absent.
         case notLive
         /// There is nothing left to do.
         case rest
@@ -37,12 +37,12 @@ struct FleetDecision: Equatable, Sendable {
     let memory: FleetPersistentState
     let timing: FleetTiming
     let role: FleetRole
-    let wish: PendingRefresh?
+    let pendingRefresh: PendingRefresh?
     /// The expiry of the access token that the pending refresh replaces, in the snapshot's time.
     private let expiry: FleetTime?
     /// The record to seal again under the newest key.
     let outsealed: FleetHeader?
-    /// The claim, or `nil` as soon as etcd contains nothing of it.
+    /// This host's claim, or `nil` as soon as etcd has no trace of the claim.
     private(set) var hold: RefreshClaim?
 
     init(at view: FleetSnapshot, of member: FleetMember, now: Instant) {
@@ -50,8 +50,8 @@ struct FleetDecision: Equatable, Sendable {
         memory = member.memory
         timing = member.timing
         role = member.role
-        wish = member.wish
-        expiry = member.wish?.expiry.map { view.time + ($0 - now) }
+        pendingRefresh = member.pendingRefresh
+        expiry = member.pendingRefresh?.expiry.map { view.time + ($0 - now) }
         outsealed = member.outsealed
         hold = member.hold
     }
@@ -63,7 +63,7 @@ struct FleetDecision: Equatable, Sendable {
             ?? .rest
     }
 
-    /// Ends a claim that brought no tokens.
+    /// Ends this host's claim if the claim brought no tokens.
     private mutating func conclude() -> Next? {
         guard let hold else { return nil }
         switch hold.finding(in: view) {
@@ -75,13 +75,13 @@ struct FleetDecision: Equatable, Sendable {
         }
     }
 
-    /// Settles a response that is durable here.
+    /// Decides about a token response that is durable on this host but not yet settled in etcd.
     private func settle() -> Next? {
         guard let answer = memory.answer else { return nil }
         switch StoredResultAction(of: answer, in: memory, view) {
         case .commit: return .transact(.commit(answer.header, answer))
         case .place:
-            guard view.lates.contains(answer.late) else {
+            guard view.lateResults.contains(answer.late) else {
                 return .transact(.place(answer.late, beside: view.record))
             }
             return placed
@@ -94,8 +94,8 @@ struct FleetDecision: Equatable, Sendable {
         }
     }
 
-    /// The decision after the response was stored next to the record: the session returns to the record's
-    /// tokens.
+    /// The decision after a token response was stored in etcd next to the record: the session uses the
+    /// record's tokens again.
     private var placed: Next {
         .keep(memory.placing(in: view.place.cluster), telling: memory.record.map { [.adopt($0)] } ?? [])
     }
@@ -119,10 +119,10 @@ struct FleetDecision: Equatable, Sendable {
     private func reconcile() -> Next? {
         switch RecordOrdering(of: view.record, to: memory.record) {
         case .same:
-            guard memory.isNews, let record = view.record else { return nil }
+            guard memory.isUnpublished, let record = view.record else { return nil }
             let (next, result) = memory.adopting(record)
             return .keep(next, telling: result)
-        case .beside(let spare?) where view.isOfUse(spare) && !view.lates.contains(spare):
+        case .beside(let spare?) where view.isOfUse(spare) && !view.lateResults.contains(spare):
             return .transact(.place(spare, beside: view.record))
         case .newer, .beside: return adopt()
         case .older: return write()
@@ -140,7 +140,7 @@ struct FleetDecision: Equatable, Sendable {
     /// Decides for a reader that has the current record: the keepers have its request, and may have to wait
     /// themselves.
     private func wait() -> Next {
-        guard wish != nil else { return .rest }
+        guard pendingRefresh != nil else { return .rest }
         guard view.record?.isLive == true, case .notBefore(let time) = takeover else { return .wait }
         return .postpone(time)
     }
@@ -151,8 +151,8 @@ struct FleetDecision: Equatable, Sendable {
         return .keep(next, telling: [.adopt(record)] + result)
     }
 
-    /// Writes the host's own record over an older one: a new record, or a repair after a snapshot was
-    /// restored.
+    /// Writes this host's record to etcd in place of an older one: a new record, or a repair after etcd was
+    /// restored from a snapshot.
     private func write() -> Next? {
         guard var record = memory.record else { return nil }
         if record.status == .out, let old = view.record, old.lineage == record.lineage {
@@ -164,15 +164,16 @@ struct FleetDecision: Equatable, Sendable {
             next.record?.cluster = view.place.cluster
             return .keep(next, telling: [])
         }
-        let isFirst = memory.isNews && record.cluster == view.place.cluster
+        let isFirst = memory.isUnpublished && record.cluster == view.place.cluster
         let mayBeSent = record.isLive && !isFirst && timing.reuse != .accepted
         let former = view.intent.flatMap { $0.concerns(record) ? $0 : nil }
         let lost = FleetIntent(lostFor: record, besides: former, at: view.time)
         return .transact(.write(record, over: view.record, mayBeSent ? lost : nil))
     }
 
-    /// Declares refreshes that a restored snapshot may have lost, before any host sends the refresh token
-    /// again.
+    /// Writes an intent for refreshes that etcd may have lost when it was restored from a snapshot.
+    ///
+    /// No host may send the refresh token before that.
     private func mark() -> Next? {
         guard let record = view.record, record.isLive, timing.reuse != .accepted,
             memory.isRestored || record.cluster != view.place.cluster
@@ -199,7 +200,8 @@ struct FleetDecision: Equatable, Sendable {
         return useless.isEmpty ? nil : .transact(.erase(useless, beside: view.record))
     }
 
-    /// The holder of the lock writes another record soon.
+    /// Seals the record again under the newest key, unless a host has the lock and so writes another record
+    /// soon.
     private func reseal() -> Next? {
         guard let outsealed, view.record == outsealed, view.lock == nil else { return nil }
         return .transact(.reseal(outsealed, view.intent))
@@ -208,7 +210,7 @@ struct FleetDecision: Equatable, Sendable {
     // MARK: Refreshing
 
     private func refresh() -> Next? {
-        guard wish != nil else { return nil }
+        guard pendingRefresh != nil else { return nil }
         guard let record = view.record, record.isLive else { return .notLive }
         switch takeover {
         case .held: return .wait
@@ -223,12 +225,14 @@ struct FleetDecision: Equatable, Sendable {
         FleetTakeover(in: view, expiry: expiry, timing: timing)
     }
 
-    /// Returns the actions for a session that has to wait, and for the keepers if this host is a reader.
-    func told(to wish: PendingRefresh) -> [FleetAction] {
-        (wish.isHeld ? [] : [.hold(wish.attempt)]) + asked
+    /// Returns the actions that tell the session to wait, and the keepers to refresh if this host is a
+    /// reader.
+    func told(to pendingRefresh: PendingRefresh) -> [FleetAction] {
+        (pendingRefresh.isHeld ? [] : [.hold(pendingRefresh.attempt)]) + asked
     }
 
-    /// The request to the keepers if this host is a reader.
+    /// The action that asks the keepers for a newer token, or none if this host is a keeper or has asked
+    /// already.
     var asked: [FleetAction] {
         guard role == .reader, let record = memory.record, view.wanted != record.generation else { return [] }
         return [.ask(generation: record.generation)]
@@ -243,7 +247,7 @@ struct FleetDecision: Equatable, Sendable {
         return max(end - view.time, timing.margin)
     }
 
-    /// The maximum time that a host waits for its turn.
+    /// The maximum time that a waiting host lets pass before it requests the lock.
     ///
     /// It leaves time for another turn within a grace.
     var maximumClaimDuration: Duration {
@@ -251,7 +255,7 @@ struct FleetDecision: Equatable, Sendable {
         return left / 2
     }
 
-    /// The delay before a reader reads again, 60 seconds.
+    /// The delay before a waiting reader reads etcd again, 60 seconds.
     ///
     /// Its request is in etcd for that time.
     private static let readersPause = Duration.seconds(60)

@@ -16,22 +16,22 @@ package struct FleetMember: Equatable, Sendable {
     package private(set) var timing: FleetTiming
     let role: FleetRole
     private(set) var step = FleetMemberState.idle
-    private(set) var wish: PendingRefresh?
+    private(set) var pendingRefresh: PendingRefresh?
     private(set) var hold: RefreshClaim?
-    private(set) var refusals: FleetRefusals?
-    /// A login or a logout that waits for the current step.
+    private(set) var refusals: RefreshTokenRejections?
+    /// A login or a logout on this host that waits for the current step to end.
     private(set) var news: FleetHeader?
     private(set) var lookout = FleetPollSchedule()
-    /// The record that is not yet sealed under the fleet's newest key.
+    /// The record in etcd that this host has to seal again under the fleet's newest key.
     ///
     /// It is `nil` if there is none, or this host has done what it can.
     private(set) var outsealed: FleetHeader?
-    /// The record for which the session knows that a reader requests another.
+    /// The record for which the session was last told that a reader requests a newer token.
     private var asked: FleetHeader?
-    /// The number of consecutive reservations that left no time to send.
+    /// The number of consecutive reservations that took too long to leave time for sending the refresh token.
     private(set) var delays = 0
 
-    /// Creates the member of a host that starts.
+    /// Creates the member when the agent starts.
     ///
     /// ``started(at:)`` follows.
     package init(_ memory: FleetPersistentState, timing: FleetTiming, role: FleetRole = .keeper) {
@@ -45,9 +45,8 @@ package struct FleetMember: Equatable, Sendable {
     /// Whether no step is in progress.
     package var isAtRest: Bool { step == .idle }
 
-    /// Whether the process was stopped when it may have sent a request, whose response may be stored here.
-    ///
-    /// It is not known yet whether the response is stored here.
+    /// Whether an earlier process may have sent a request, and it is not known yet if the response is stored
+    /// on this host.
     package var isInterrupted: Bool { step == .interrupted || step == .recovering }
 
     /// Whether the member waits for etcd or for this host's disk.
@@ -58,10 +57,10 @@ package struct FleetMember: Equatable, Sendable {
 
     // MARK: Events
 
-    /// Starts the host, which may have been stopped at any moment.
+    /// Starts the work after a start of the agent, whatever step the earlier process was in.
     package mutating func started(at now: Instant) -> [FleetAction] { changed(at: now) }
 
-    /// Records that the watch reports a change, or does not know.
+    /// Reads etcd, because the watch reports a change or may have missed one.
     package mutating func changed(at now: Instant) -> [FleetAction] {
         lookout.hear()
         return step == .idle ? look(at: now) : []
@@ -85,7 +84,7 @@ package struct FleetMember: Equatable, Sendable {
             lookout.hear(upTo: view.place)
             return []
         }
-        let owesNothing = memory.answer == nil && !memory.isNews && !memory.isRestored
+        let owesNothing = memory.answer == nil && !memory.isUnpublished && !memory.isRestored
         guard !lookout.isUnsettled, hold == nil, owesNothing else { return changed(at: now) }
         return decide(on: view, viewedSince: nil, at: now)
     }
@@ -111,17 +110,17 @@ package struct FleetMember: Equatable, Sendable {
         at now: Instant
     ) -> [FleetAction] {
         if step == .interrupted, let sending = memory.sending { return recover(sending) }
-        wish = PendingRefresh(attempt: attempt, expiry: expiry)
+        pendingRefresh = PendingRefresh(attempt: attempt, expiry: expiry)
         lookout.ask()
         return step == .idle ? look(at: now) : []
     }
 
     /// Cancels the session's request to refresh.
-    package mutating func refreshWithdrawn() { wish = nil }
+    package mutating func refreshWithdrawn() { pendingRefresh = nil }
 
-    /// Requests that the record is sealed again, because this host has a newer key of the fleet.
+    /// Requests that the record in etcd is sealed again, because this host has a newer key of the fleet.
     package mutating func resealWanted(at now: Instant) -> [FleetAction] {
-        guard role == .keeper, !memory.isNews, let record = memory.record else { return [] }
+        guard role == .keeper, !memory.isUnpublished, let record = memory.record else { return [] }
         outsealed = record
         lookout.ask()
         return step == .idle ? look(at: now) : []
@@ -129,7 +128,7 @@ package struct FleetMember: Equatable, Sendable {
 
     /// Adopts the known record again because the session lacks its tokens and can have them now.
     package mutating func tokensMissed(at now: Instant) -> [FleetAction] {
-        guard step == .idle, memory.answer == nil, !memory.isNews, let record = memory.record else {
+        guard step == .idle, memory.answer == nil, !memory.isUnpublished, let record = memory.record else {
             return []
         }
         return keep(memory, telling: [.adopt(record)], at: now)
@@ -195,20 +194,20 @@ package struct FleetMember: Equatable, Sendable {
         return fail(jitter: jitter, at: now)
     }
 
-    /// Fails the session's request, because nothing is sent without etcd.
+    /// Fails the session's request to refresh, because nothing is sent to the server without etcd.
     ///
     /// Unpublished changes are retried.
     private mutating func fail(jitter: Double, at now: Instant) -> [FleetAction] {
-        let told = refuseWish("etcd does not answer")
-        lookout.fail(owing: memory.isNews || memory.answer != nil, jitter: jitter, at: now)
+        let told = refuseWish("no response from etcd")
+        lookout.fail(owing: memory.isUnpublished || memory.answer != nil, jitter: jitter, at: now)
         step = .idle
         return told + proceed(at: now)
     }
 
     private mutating func refuseWish(_ message: String) -> [FleetAction] {
-        guard let wish else { return [] }
-        self.wish = nil
-        return [.refuse(wish.attempt, StorageFailure(message: message))]
+        guard let pendingRefresh else { return [] }
+        self.pendingRefresh = nil
+        return [.refuse(pendingRefresh.attempt, StorageFailure(message: message))]
     }
 
     /// Processes a read of etcd.
@@ -256,8 +255,8 @@ package struct FleetMember: Equatable, Sendable {
         case .granted: return granted(look.view.place, at: now)
         case .end(let stage): return end(stage, at: now)
         case .reserve:
-            wish?.takeTurn(within: look.maximumClaimDuration, at: now)
-            if let turn = wish?.turn, now < turn { return rest(until: turn, at: now) }
+            pendingRefresh?.takeTurn(within: look.maximumClaimDuration, at: now)
+            if let turn = pendingRefresh?.turn, now < turn { return rest(until: turn, at: now) }
             guard let viewedSince else { return self.look(at: now) }
             step = .leasing(look, viewedSince: viewedSince, since: now)
             return [.grantLease(timing.lease(afterDelays: delays))]
@@ -265,46 +264,46 @@ package struct FleetMember: Equatable, Sendable {
         case .postpone(let time): return postpone(time, look, at: now)
         case .notLive:
             guard let record = memory.record else {
-                return refuseWish("the fleet has no login of this session") + rest(at: now)
+                return refuseWish("no host of the fleet is logged in to this session") + rest(at: now)
             }
-            wish = nil
+            pendingRefresh = nil
             return [.adopt(record)] + rest(at: now)
         case .rest: return forwardReaderRequest(look.view) + rest(at: now)
         }
     }
 
     private mutating func wait(_ look: FleetDecision, at now: Instant) -> [FleetAction] {
-        guard let wish else { return rest(at: now) }
-        self.wish?.hold()
-        return look.told(to: wish) + rest(until: now + look.nextLook, at: now)
+        guard let pendingRefresh else { return rest(at: now) }
+        self.pendingRefresh?.hold()
+        return look.told(to: pendingRefresh) + rest(until: now + look.nextLook, at: now)
     }
 
-    /// Tells the session to wait.
+    /// Tells the session not to refresh before `time`.
     ///
     /// All hosts that wait for one moment return spread over the delay that follows it.
     private mutating func postpone(_ time: FleetTime, _ look: FleetDecision, at now: Instant) -> [FleetAction]
     {
-        guard let wish else { return rest(at: now) }
-        self.wish = nil
-        let until = now + (time - look.view.time) + timing.maximumClaimDuration * wish.attempt.share
-        return look.asked + [.postpone(wish.attempt, until: until)] + rest(at: now)
+        guard let pendingRefresh else { return rest(at: now) }
+        self.pendingRefresh = nil
+        let until = now + (time - look.view.time) + timing.maximumClaimDuration * pendingRefresh.attempt.share
+        return look.asked + [.postpone(pendingRefresh.attempt, until: until)] + rest(at: now)
     }
 
-    /// Passes a reader's request to the session, once for each record.
+    /// Tells the session that a reader requests a newer token, once for each record.
     private mutating func forwardReaderRequest(_ view: FleetSnapshot) -> [FleetAction] {
         guard role == .keeper, let record = view.recordAsked, asked != record else { return [] }
         asked = record
         return [.asked]
     }
 
-    /// Ends the step, until `time` at most.
+    /// Ends the current step; the next read is due at `time`, or when something changes.
     private mutating func rest(until time: Instant? = nil, at now: Instant) -> [FleetAction] {
         step = .idle
         lookout.rest(until: time)
         return proceed(at: now)
     }
 
-    /// Continues with events that arrived meanwhile.
+    /// Continues with a login, a logout or a change in etcd that arrived during the step that has just ended.
     private mutating func proceed(at now: Instant) -> [FleetAction] {
         guard news == nil else { return keep(memory, at: now) }
         return lookout.isNeeded ? look(at: now) : []
@@ -326,10 +325,12 @@ package struct FleetMember: Equatable, Sendable {
     ) -> [FleetAction] {
         guard case .leasing(let seen, let viewed, let since) = step else { return [] }
         let view = seen.view
-        guard let wish, let record = view.record, !place.contradicts(view.place) else { return look(at: now) }
+        guard let pendingRefresh, let record = view.record, !place.contradicts(view.place) else {
+            return look(at: now)
+        }
         let leaseEnds = since + lifetime
         let hold = RefreshClaim(
-            for: wish.attempt,
+            for: pendingRefresh.attempt,
             record,
             seen,
             viewed: viewed,
@@ -340,15 +341,18 @@ package struct FleetMember: Equatable, Sendable {
         return transact(.reserve(hold, over: view.intent))
     }
 
-    /// Grants a reservation that is in etcd, if it was in time and in the cluster that was read.
+    /// Lets the session send its refresh token, if the reservation is in etcd in time and in the cluster that
+    /// was read.
     private mutating func granted(_ place: FleetRevision, at now: Instant) -> [FleetAction] {
         guard let hold else { return look(at: now) }
         recordDelay(of: hold, at: now)
-        guard let wish, wish.attempt == hold.intent.attempt, news == nil, hold.counts(place, at: now) else {
+        guard let pendingRefresh, pendingRefresh.attempt == hold.intent.attempt, news == nil,
+            hold.counts(place, at: now)
+        else {
             return end(.untouched, at: now)
         }
         self.hold?.stage = .granted
-        self.wish = nil
+        self.pendingRefresh = nil
         memory.sending = hold.sending
         step = .exchanging
         return [.grant(hold.intent.attempt, hold.record, until: hold.deadline)]
@@ -366,18 +370,18 @@ package struct FleetMember: Equatable, Sendable {
         step == .exchanging || step == .recovering ? hold?.fence : nil
     }
 
-    /// Tells the session to look for the response to a request of an earlier process.
+    /// Tells the session to look on this host for the response to a request of an earlier process.
     private mutating func recover(_ sending: PendingSend) -> [FleetAction] {
         hold = RefreshClaim(recovering: sending)
         step = .recovering
         return [.recover(sending.intent.attempt)]
     }
 
-    /// Ends the claim.
+    /// Ends this host's claim in etcd as `stage` requires.
     private mutating func end(_ stage: RefreshClaim.Stage, at now: Instant) -> [FleetAction] {
         hold?.stage = stage
-        let isTooLate = wish?.attempt == hold?.intent.attempt
-        let told = isTooLate ? refuseWish("etcd answered too late") : []
+        let isTooLate = pendingRefresh?.attempt == hold?.intent.attempt
+        let told = isTooLate ? refuseWish("etcd responded too late") : []
         guard let errand = hold?.ending else { return told + look(at: now) }
         return told + transact(errand)
     }
@@ -414,7 +418,7 @@ package struct FleetMember: Equatable, Sendable {
             return look(at: now)
         case .unanswered: return end(.unanswered, at: now)
         case .refused(let reason, let confirmations):
-            let refusals = FleetRefusals(of: hold, after: refusals)
+            let refusals = RefreshTokenRejections(of: hold, after: refusals)
             self.refusals = refusals
             guard refusals.attempts.count > confirmations else {
                 let until = now + RetrySchedule.confirmationDelay(jitter: jitter)
@@ -424,7 +428,8 @@ package struct FleetMember: Equatable, Sendable {
         }
     }
 
-    /// Retries the search for the response, unless a login or logout has made it needless.
+    /// Looks again later for the response to a request of an earlier process, unless a login or logout has
+    /// made the response needless.
     private mutating func scheduleRead(at now: Instant) -> [FleetAction] {
         hold = nil
         step = news == nil ? .interrupted : .idle
@@ -439,7 +444,8 @@ package struct FleetMember: Equatable, Sendable {
         return [.transact(errand.transaction)]
     }
 
-    /// Reads etcd, because the transaction may have been carried out.
+    /// Handles a transaction without a response: reads etcd, because the transaction may have been carried
+    /// out.
     package mutating func transactionUnanswered(at now: Instant) -> [FleetAction] {
         guard case .transacting = step else { return [] }
         return look(at: now)
@@ -487,7 +493,7 @@ package struct FleetMember: Equatable, Sendable {
         return [.keep(next)]
     }
 
-    /// Continues after the requested state is durable, or as safe as it could be made.
+    /// Continues after the state of a ``FleetAction/keep(_:)`` is durable, or as safe as it could be made.
     package mutating func kept(at now: Instant) -> [FleetAction] {
         guard case .keeping(let next, let telling, let view) = step else { return [] }
         let isNewAnswer = memory.answer?.attempt != next.answer?.attempt
@@ -495,14 +501,16 @@ package struct FleetMember: Equatable, Sendable {
         memory = next
         if outsealed != next.record { outsealed = nil }
         // No read is needed for a response that has just arrived, or after a snapshot of the watch.
-        if isNewAnswer, let answer = next.answer, !next.isNews, news == nil {
+        if isNewAnswer, let answer = next.answer, !next.isUnpublished, news == nil {
             return told + transact(.commit(answer.header, answer))
         }
-        guard let view, !next.isNews, news == nil, !lookout.isNeeded else { return told + look(at: now) }
+        guard let view, !next.isUnpublished, news == nil, !lookout.isNeeded else {
+            return told + look(at: now)
+        }
         return told + decide(on: view, viewedSince: nil, at: now)
     }
 
-    /// Ends the session's request if its tokens were replaced.
+    /// Ends the session's request to refresh, if the session has other tokens now.
     ///
     /// The session requests again if necessary.
     ///
@@ -511,10 +519,10 @@ package struct FleetMember: Equatable, Sendable {
         _ next: FleetPersistentState,
         _ telling: [FleetAction]
     ) -> [FleetAction] {
-        if telling.contains(where: \.isAdoption) { wish = nil }
+        if telling.contains(where: \.isAdoption) { pendingRefresh = nil }
         // The session has had the tokens of this host's own response since they arrived.
         let isOwn = next.record?.attempt == memory.answer?.attempt
-        let isOther = next.record != memory.record && !isOwn || next.isNews != memory.isNews
+        let isOther = next.record != memory.record && !isOwn || next.isUnpublished != memory.isUnpublished
         return isOther ? refuseWish("the login has changed") : []
     }
 }

@@ -4,30 +4,32 @@
 enum FleetWrite: Hashable, Sendable {
     /// Declares that the refresh token is about to be sent, replacing the previous declaration `over`.
     case reserve(RefreshClaim, over: FleetIntent?)
-    /// Undoes a reservation as if it had not been made.
+    /// Restores the keys as they were before a reservation.
     case release(RefreshClaim)
-    /// Records that the server rejected the token, for the host that confirms it, and releases the lock.
+    /// Records in the intent that the server rejected the refresh token, for the host that confirms the
+    /// rejection, and releases the lock.
     case doubt(RefreshClaim)
     /// Releases the lock, and leaves the intent.
     case unlock(AttemptID)
-    /// Declares the record dead whose refresh token was rejected.
+    /// Ends the login in etcd, because the server rejected the refresh token of this record.
     case declare(FleetHeader, RefreshClaim)
-    /// Makes a response the record.
+    /// Replaces the session's record in etcd with the response to its refresh.
     case commit(FleetHeader, StoredRefreshResult)
-    /// Stores a response next to the record.
+    /// Stores a late response in etcd, next to the session's record.
     case place(LateResponse, beside: FleetHeader?)
-    /// Writes the host's own record over an older one, with an intent if the token may have been sent.
+    /// Writes this host's record in place of an older one, with an intent if its refresh token may have been
+    /// sent.
     case write(FleetHeader, over: FleetHeader?, FleetIntent?)
-    /// Declares refreshes that a restored snapshot may have lost.
+    /// Writes an intent for refreshes that etcd may have lost when it was restored from a snapshot.
     case mark(FleetIntent, on: FleetHeader, over: FleetIntent?)
-    /// Makes a late response the record.
+    /// Replaces the session's record in etcd with a late response.
     case adopt(FleetHeader, LateResponse, over: FleetHeader)
-    /// Writes the record and its intent again, sealed under the newest key.
+    /// Writes the record and its intent again, sealed under the fleet's newest key.
     ///
     /// It is tried once: if etcd declines, another host has written them. Once the record is sealed under a
     /// newer key, no host accepts values under an older one.
     case reseal(FleetHeader, FleetIntent?)
-    /// Removes late responses that are not needed.
+    /// Deletes the late responses from etcd that are not needed any more.
     case erase([LateResponse], beside: FleetHeader?)
 
     var transaction: FleetTransaction {
@@ -88,8 +90,8 @@ enum FleetWrite: Hashable, Sendable {
                 if: [.record(record), .intent(intent), .lock(nil)],
                 then: [.putRecord(record)] + (intent.map { [.putIntent($0)] } ?? [])
             )
-        case .erase(let lates, let record):
-            FleetTransaction(if: [.record(record)], then: lates.map { .deleteLate($0) })
+        case .erase(let lateResults, let record):
+            FleetTransaction(if: [.record(record)], then: lateResults.map { .deleteLate($0) })
         }
     }
 }
@@ -97,7 +99,8 @@ enum FleetWrite: Hashable, Sendable {
 // MARK: Afterwards
 
 extension FleetWrite {
-    /// Returns whether the claim of this write is over after etcd's response.
+    /// Returns whether this write has ended the host's claim, after etcd carried out the write or declined
+    /// it.
     func endsHold(_ isDone: Bool) -> Bool {
         switch self {
         case .reserve, .release, .doubt, .unlock: true
@@ -116,7 +119,7 @@ extension FleetWrite {
         switch self {
         // A login or logout made meanwhile is first compared with the write.
         case .declare(let header, _), .adopt(let header, _, _):
-            return memory.isNews ? nil : (memory.with(header), [.adopt(header)])
+            return memory.isUnpublished ? nil : (memory.with(header), [.adopt(header)])
         case .commit(let header, let answer):
             var next = memory.marked.with(header)
             next.answer = nil
@@ -124,7 +127,7 @@ extension FleetWrite {
             return (next, answer.placedIn == nil ? [] : [.adopt(header)])
         case .place(let late, _) where late == memory.answer?.late:
             return (memory.placing(in: cluster), memory.record.map { [.adopt($0)] } ?? [])
-        case .write(let header, _, _) where memory.isNews || header != memory.record:
+        case .write(let header, _, _) where memory.isUnpublished || header != memory.record:
             return memory.adopting(header)
         case .mark where memory.isRestored: return (memory.marked, [])
         case .reserve, .release, .doubt, .unlock, .place, .write, .mark, .reseal, .erase: return nil

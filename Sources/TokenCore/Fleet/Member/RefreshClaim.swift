@@ -3,15 +3,16 @@
 /// A host's claim to send the refresh token of one record, from the reservation until it is settled.
 struct RefreshClaim: Hashable, Sendable {
     enum Stage: Hashable, Sendable {
-        /// The reservation was sent to etcd, and the response is missing.
+        /// The reservation was sent to etcd, and no response has arrived.
         ///
         /// Next: `granted` if it is in etcd, `untouched` if it is there too late, or none.
         case reserving
-        /// The session may send, or has sent. Next: any of the others, or none with tokens.
+        /// The session may send the refresh token, or has sent it. Next: any of the others, or none with
+        /// tokens.
         case granted
         /// The server did nothing. The previous intent is restored, and any host may proceed. Next: none.
         case untouched
-        /// The response is missing. The intent remains, and the lock is released. Next: none.
+        /// The server's response is missing. The intent remains, and the lock is released. Next: none.
         case unanswered
         /// The server rejected the token, and another attempt has to confirm it. The intent says so, and the
         /// lock is released.
@@ -27,13 +28,14 @@ struct RefreshClaim: Hashable, Sendable {
 
     let record: FleetHeader
     let intent: FleetIntent
-    /// The previous intent for the same refresh token in etcd.
+    /// The intent in etcd for the same refresh token that this claim's intent replaces, or `nil` if there was
+    /// none.
     let former: FleetIntent?
     /// The deadline for sending the request.
     ///
     /// It is not sent later.
     let deadline: Instant
-    /// The deadline for the arrival of the whole request, which never arrives later.
+    /// The deadline for the arrival of the whole request at the server, which never arrives later.
     ///
     /// The lock's lease ends then.
     let arrivalDeadline: Instant
@@ -42,7 +44,7 @@ struct RefreshClaim: Hashable, Sendable {
     /// Within a grace, it is the time until which this host can still send again. Otherwise it is the time
     /// until which no other host takes over.
     let readDeadline: Instant
-    /// The revision of etcd when the claim was decided.
+    /// The revision of etcd in the read on which the claim was decided.
     let place: FleetRevision
     var stage = Stage.reserving
 
@@ -103,7 +105,7 @@ struct RefreshClaim: Hashable, Sendable {
         return .seconds(latest.wholeSeconds) - (calls + spare)
     }
 
-    /// Creates the claim of an attempt that was granted before this process started.
+    /// Recreates the claim of an attempt that an earlier process was allowed to send.
     ///
     /// Only its response can be taken. Nothing more may be sent.
     init(recovering sending: PendingSend) {
@@ -125,12 +127,13 @@ struct RefreshClaim: Hashable, Sendable {
         ExchangeDeadlines(sendBefore: deadline, arriveBefore: arrivalDeadline, endBefore: readDeadline)
     }
 
-    /// Returns whether the reservation was in time, and in the cluster that was read.
+    /// Returns whether `answer` proves that the reservation was made in time, and in the cluster that was
+    /// read.
     func counts(_ answer: FleetRevision, at now: Instant) -> Bool {
         now < deadline && answer.cluster == place.cluster && answer.revision > place.revision
     }
 
-    /// Returns the response to the request of the claim.
+    /// Returns the response to the request of the claim, to be stored on this host.
     func answer(_ tokenMark: UInt64) -> StoredRefreshResult {
         StoredRefreshResult(parent: record, intent: intent, tokenMark: tokenMark, cluster: place.cluster)
     }
@@ -150,7 +153,7 @@ struct RefreshClaim: Hashable, Sendable {
     enum Finding: Equatable, Sendable {
         /// The claim is in etcd.
         case stands
-        /// The claim must be ended as ``stage`` says then.
+        /// The claim must be ended in etcd as this stage requires.
         case toBeEnded(Stage)
         /// Nothing is left of the claim.
         case gone
@@ -171,14 +174,14 @@ struct RefreshClaim: Hashable, Sendable {
 }
 
 /// The rejections of one refresh token that this host knows of.
-struct FleetRefusals: Hashable, Sendable {
+struct RefreshTokenRejections: Hashable, Sendable {
     let tokenMark: UInt64
     private(set) var attempts: [AttemptID] = []
 
-    /// Adds the rejection of `hold`, and that of another host which it had to confirm.
+    /// Adds the rejection of the claim `hold`, and the rejection at another host that `hold` has confirmed.
     ///
-    /// The rejections in `former` count while they are about the same refresh token.
-    init(of hold: RefreshClaim, after former: FleetRefusals?) {
+    /// The rejections in `former` are kept if they are about the same refresh token.
+    init(of hold: RefreshClaim, after former: RefreshTokenRejections?) {
         tokenMark = hold.record.tokenMark
         if let former, former.tokenMark == tokenMark { attempts = former.attempts }
         if let other = hold.former, other.isRefused, !attempts.contains(other.attempt) {
@@ -187,8 +190,10 @@ struct FleetRefusals: Hashable, Sendable {
         attempts.append(hold.intent.attempt)
     }
 
-    /// Returns the reason to report: a rejected token whose earlier response is missing was probably replaced
-    /// by that response.
+    /// Returns the reason to report for a rejected refresh token.
+    ///
+    /// If a response to an earlier attempt is missing, that response probably replaced the token, so the
+    /// reason is the lost response.
     func believed(_ reason: EndReason, after intent: FleetIntent) -> EndReason {
         let isMissing = intent.before.contains { !attempts.contains($0) }
         return reason == .grantDead && isMissing ? .replyLost : reason

@@ -2,8 +2,8 @@
 
 /// The action for a late response in etcd.
 enum LateResultAction: Equatable, Sendable {
-    /// The late response replaces the record: its refresh token brought nothing else, or a record that is
-    /// dead.
+    /// The late response replaces the record: the refresh token sent for it has no other successor, or only a
+    /// dead record.
     case adopt
     /// The late response may still be needed.
     case keep
@@ -29,17 +29,17 @@ extension FleetSnapshot {
     /// Returns the late response to adopt next, or `nil` if none is to be adopted now.
     func nextAdoption(_ timing: FleetTiming) -> LateResponse? {
         guard let record else { return nil }
-        return lates.filter { late in
+        return lateResults.filter { late in
             LateResultAction(of: late, beside: record) == .adopt && !isDoubtful(late, timing)
         }.min()
     }
 
-    /// Returns whether a response has arrived late, after its lock, that was obtained with the refresh token of
-    /// `record`.
+    /// Returns whether a late response to the refresh token of `record` is stored in etcd and will replace
+    /// the record.
     ///
     /// No host sends that token again then.
     func hasAnswer(to record: FleetHeader) -> Bool {
-        lates.contains {
+        lateResults.contains {
             $0.parent == record.generation && LateResultAction(of: $0, beside: record) == .adopt
         }
     }
@@ -51,16 +51,19 @@ extension FleetSnapshot {
 
     /// The late responses that can be removed.
     var useless: [LateResponse] {
-        lates.filter { !isOfUse($0) }.sorted()
+        lateResults.filter { !isOfUse($0) }.sorted()
     }
 
-    /// Returns whether another host has sent the same refresh token later and may hold the newer response.
+    /// Returns whether another host has sent the same refresh token after this late response, and so may have
+    /// a newer response.
     ///
     /// Some servers with a grace accept only the last response, and end the login when they see another. So
     /// that host is waited for, unless the server is known to have rejected it.
     private func isDoubtful(_ late: LateResponse, _ timing: FleetTiming) -> Bool {
         guard case .acceptedFor = timing.reuse, let intent = presentIntent else { return false }
-        guard intent.before.contains(late.attempt), time < intent.at + timing.takeoverTimeout else { return false }
+        guard intent.before.contains(late.attempt), time < intent.at + timing.takeoverTimeout else {
+            return false
+        }
         return !intent.isRefused || intent.before.last != late.attempt
     }
 }

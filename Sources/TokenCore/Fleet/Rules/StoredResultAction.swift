@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// A refresh token that this host is about to send.
+/// A request with a refresh token that this host is about to send.
 ///
 /// It is durable before it is sent, so a start after a crash finds it.
 package struct PendingSend: Hashable, Sendable {
-    /// The record of the refresh token.
+    /// The record that contains the refresh token.
     package var parent: FleetHeader
-    /// The intent that was written to etcd before.
+    /// The intent that was written to etcd before the refresh token may be sent.
     package var intent: FleetIntent
     /// The cluster in which the attempt was reserved.
     package var cluster: UInt64
@@ -18,7 +18,7 @@ package struct PendingSend: Hashable, Sendable {
     }
 }
 
-/// A response of the token endpoint that is durable here and not yet settled in etcd.
+/// A response of the token endpoint that is durable on this host, but not settled in etcd yet.
 package struct StoredRefreshResult: Hashable, Sendable {
     /// The record whose refresh token was sent.
     package var parent: FleetHeader
@@ -52,7 +52,7 @@ package struct StoredRefreshResult: Hashable, Sendable {
     /// The record that the response becomes.
     var header: FleetHeader { parent.refreshed(by: attempt, tokenMark: tokenMark, in: cluster) }
 
-    /// The late response that is stored next to the record otherwise.
+    /// The late response that is stored in etcd if the response cannot become the record.
     var late: LateResponse {
         LateResponse(
             lineage: lineage,
@@ -64,23 +64,25 @@ package struct StoredRefreshResult: Hashable, Sendable {
     }
 }
 
-/// The action for a response that is durable at the host which requested it.
+/// The action for a token response that is durable on the host which sent the request.
 enum StoredResultAction: Equatable, Sendable {
-    /// Make the response the record. Nothing came between.
+    /// Make the response the session's record in etcd: the record and the intent there are still those of the
+    /// request.
     case commit
-    /// Forget the response. It is the record, or its refresh token is.
+    /// Forget the response: it already is the record, or its tokens are not needed any more.
     case forget
-    /// Store the response next to the record. Another record or intent has taken its place.
+    /// Store the response in etcd as a late response, because another host has replaced the record or the
+    /// intent.
     case place
     /// Revoke the tokens of the response, because a later login or a logout came between.
     case revoke
     /// Write the host's own record first, because etcd does not have it.
     case afterWriting
-    /// Wait. The response is already stored next to the record.
+    /// Wait: the response is already stored in etcd as a late response.
     case wait
 
     init(of answer: StoredRefreshResult, in memory: FleetPersistentState, _ view: FleetSnapshot) {
-        if memory.isNews {
+        if memory.isUnpublished {
             // Until etcd has the login or logout, the other hosts use the old login.
             self = .afterWriting
         } else if let own = memory.record, own.supersedes(answer.lineage) {
@@ -107,15 +109,15 @@ enum StoredResultAction: Equatable, Sendable {
         if record.tokenMark == answer.tokenMark { return .forget }
         // A refresh has worked with a newer token.
         if answer.parent.generation < record.proven { return .forget }
-        if view.lates.contains(answer.late) { return answer.placedIn == nil ? .place : .wait }
+        if view.lateResults.contains(answer.late) { return answer.placedIn == nil ? .place : .wait }
         // The late response was removed from this cluster, so it was not needed.
         return answer.placedIn == view.place.cluster ? .forget : .place
     }
 }
 
 extension FleetHeader {
-    /// Returns whether this is a record of a later login or of a logout, so that no response to an older
-    /// token is of use.
+    /// Returns whether this record is of a later login than `lineage` or of a logout, so that tokens of
+    /// `lineage` are of no use.
     func supersedes(_ lineage: Lineage) -> Bool {
         guard self.lineage == lineage else { return self.lineage.number >= lineage.number }
         return status == .out

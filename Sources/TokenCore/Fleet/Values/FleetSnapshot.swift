@@ -6,18 +6,18 @@ package struct FleetSnapshot: Equatable, Sendable {
     package var intent: FleetIntent?
     /// The attempt that holds the lock.
     package var lock: AttemptID?
-    package var lates: [LateResponse]
-    /// The generation whose token a reader requests to replace.
+    package var lateResults: [LateResponse]
+    /// The generation of the record for which a reader requests a newer token, or `nil` if none does.
     package var wanted: UInt64?
     package var place: FleetRevision
-    /// The `Date` of the response.
+    /// The time of the snapshot, by etcd's clock.
     package var time: FleetTime
 
     package init(
         record: FleetHeader?,
         intent: FleetIntent?,
         lock: AttemptID?,
-        lates: [LateResponse],
+        lateResults: [LateResponse],
         wanted: UInt64? = nil,
         place: FleetRevision,
         time: FleetTime
@@ -25,13 +25,13 @@ package struct FleetSnapshot: Equatable, Sendable {
         self.record = record
         self.intent = intent
         self.lock = lock
-        self.lates = lates
+        self.lateResults = lateResults
         self.wanted = wanted
         self.place = place
         self.time = time
     }
 
-    /// The record that a reader requests to replace, or `nil` if none does.
+    /// The record for which a reader requests a newer token, or `nil` if none does.
     var recordAsked: FleetHeader? {
         guard let record, record.isLive, wanted == record.generation else { return nil }
         return record
@@ -50,32 +50,32 @@ package struct FleetSnapshot: Equatable, Sendable {
     package func reasonToWait(at host: UInt64) -> String {
         if mayHaveLostRefresh {
             return
-                "etcd was restored, emptied or repaired, and the hosts wait in case it has lost a refresh; a login ends that"
+                "etcd was restored, emptied or repaired, and may have lost a refresh; a new login ends the wait"
         }
         guard let intent = presentIntent, !intent.isRefused else {
             return presentIntent == nil
                 ? "the hosts of the fleet take turns"
-                : "the server refused the refresh token, and is asked once more"
+                : "the server rejected the refresh token and will be tried once more"
         }
         return intent.attempt.host == host
-            ? "the server did not answer this host's last refresh, or not for certain"
-            : "the answer to another host's refresh has not come yet"
+            ? "no certain response to this host's last refresh"
+            : "waiting for the response to another host's refresh"
     }
 
-    /// The intent to send the current refresh token, or `nil` if etcd knows of no host that has sent it.
+    /// The intent for the current record's refresh token, or `nil` if no host may have sent that token.
     var presentIntent: FleetIntent? {
         guard let record, let intent, intent.concerns(record) else { return nil }
         return intent
     }
 }
 
-/// The position of an etcd response in its history.
+/// The position in etcd's history to which a response belongs.
 ///
-/// Every response contains it.
+/// Every response of etcd contains the position.
 package struct FleetRevision: Hashable, Sendable {
-    /// The cluster.
+    /// The ID of the etcd cluster.
     ///
-    /// A restored snapshot is another one, if its members were given another token.
+    /// A cluster restored from a snapshot has another ID, if its members were given another token.
     package var cluster: UInt64
     /// The revision.
     ///
@@ -87,9 +87,10 @@ package struct FleetRevision: Hashable, Sendable {
         self.revision = revision
     }
 
-    /// Returns whether only a restored snapshot explains this revision.
+    /// Returns whether etcd must have been restored from a snapshot since `known`, because this position
+    /// cannot follow it.
     ///
-    /// It is in a response to a request that was sent when `known` was known.
+    /// This position is from a response to a request that was sent when `known` was known.
     func contradicts(_ known: FleetRevision) -> Bool {
         cluster != known.cluster || revision < known.revision
     }

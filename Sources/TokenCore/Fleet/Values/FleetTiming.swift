@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// The times and timeouts between the hosts of a fleet and one authorization server.
+/// The time limits for refreshes by the hosts of a fleet at one authorization server.
 package struct FleetTiming: Equatable, Sendable {
-    /// The server's treatment of a refresh token that was sent before.
+    /// The server's response to a refresh token that is sent a second time.
     package enum Reuse: Equatable, Sendable {
         /// The server accepts the token again, because it does not replace refresh tokens.
         case accepted
@@ -14,7 +14,7 @@ package struct FleetTiming: Equatable, Sendable {
 
     /// The lifetime to request from etcd for the lease of a lock.
     package var lease: Duration
-    /// The time within which the whole request must arrive.
+    /// The time within which the whole request must arrive at the server.
     ///
     /// The server then acts on it, else the connection is reset.
     package var request: Duration
@@ -25,7 +25,13 @@ package struct FleetTiming: Equatable, Sendable {
     /// again.
     package var takeoverTimeout: Duration
 
-    package init(lease: Duration, request: Duration, margin: Duration, reuse: Reuse, takeoverTimeout: Duration) {
+    package init(
+        lease: Duration,
+        request: Duration,
+        margin: Duration,
+        reuse: Reuse,
+        takeoverTimeout: Duration
+    ) {
         self.lease = lease
         self.request = request
         self.margin = margin
@@ -33,7 +39,7 @@ package struct FleetTiming: Equatable, Sendable {
         self.takeoverTimeout = max(takeoverTimeout, FleetTiming.maximumLease + margin)
     }
 
-    /// The time over which hosts spread that would all act at one moment.
+    /// The time over which hosts spread their requests that would otherwise come at one moment.
     var maximumClaimDuration: Duration { takeoverTimeout / 4 }
 
     /// Returns the time after a read at `time` within which a refresh token first sent at `first` may be sent
@@ -48,8 +54,10 @@ package struct FleetTiming: Equatable, Sendable {
         return grace - request - margin - (time - first) - .seconds(1)
     }
 
-    /// The timing for a server that has turned out not to replace refresh tokens.
-    package var whereTokensAreKept: FleetTiming { FleetTiming(reuse: .accepted, takeoverTimeout: takeoverTimeout) }
+    /// The timing after the server has turned out not to replace refresh tokens.
+    package var whereTokensAreKept: FleetTiming {
+        FleetTiming(reuse: .accepted, takeoverTimeout: takeoverTimeout)
+    }
 
     /// Returns the lease to request after `delays` consecutive attempts that etcd responded to too late.
     ///
@@ -59,9 +67,9 @@ package struct FleetTiming: Equatable, Sendable {
         max(lease, min(FleetTiming.maximumLease, lease * (1 << min(max(delays, 0), 8))))
     }
 
-    /// The maximum lease, 30 seconds.
+    /// The maximum lifetime of a lease, 30 seconds.
     ///
-    /// The patience is longer, so a lock never outlasts it.
+    /// ``takeoverTimeout`` is longer, so a lock never outlasts it.
     private static let maximumLease = Duration.seconds(30)
 
     /// The default of ``takeoverTimeout``, 120 seconds.

@@ -37,7 +37,7 @@ struct EditedFile {
             var status = stat()
             guard reason == ENOENT else { throw EditedFile.refusal(path, systemMessage(reason)) }
             guard unsafe lstat(path, &status) != 0 else {
-                throw EditedFile.obstacle(path, "it is a link to nothing")
+                throw EditedFile.conflictError(path, "it is a link to a missing file")
             }
             target = path
             isLink = false
@@ -54,7 +54,7 @@ struct EditedFile {
         hasByteOrderMark = found.bytes.starts(with: EditedFile.byteOrderMark)
         let bytes = found.bytes.dropFirst(hasByteOrderMark ? EditedFile.byteOrderMark.count : 0)
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw EditedFile.obstacle(path, "it is not UTF-8")
+            throw EditedFile.conflictError(path, "it is not UTF-8")
         }
         self.text = text
         self.status = found.status
@@ -79,8 +79,10 @@ struct EditedFile {
         defer { close(file) }
         var status = stat()
         guard unsafe fstat(file, &status) == 0 else { throw refusal(path, systemMessage(errno)) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw obstacle(path, "it is not a regular file") }
-        guard status.st_uid == geteuid() else { throw obstacle(path, "it belongs to another user") }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw conflictError(path, "it is not a regular file")
+        }
+        guard status.st_uid == geteuid() else { throw conflictError(path, "it belongs to another user") }
         return (try all(of: file, named: path), status)
     }
 
@@ -95,7 +97,7 @@ struct EditedFile {
             if count == 0 { return bytes }
             bytes += part[..<count]
         }
-        throw obstacle(path, "it has more than \(largest) bytes")
+        throw conflictError(path, "it has more than \(largest) bytes")
     }
 
     /// Replaces the file; if it was created here and becomes empty, it is removed with the directories
@@ -109,7 +111,9 @@ struct EditedFile {
     ///   is then unchanged.
     @discardableResult
     func replace(with new: String) throws(AgentError) -> Restoring {
-        if let status, status.st_mode & S_IWUSR == 0 { throw EditedFile.obstacle(path, "it is read-only") }
+        if let status, status.st_mode & S_IWUSR == 0 {
+            throw EditedFile.conflictError(path, "it is read-only")
+        }
         let directory = EditedFile.directory(of: target)
         try OwnDirectory.make(directory)
         defer { OwnDirectory.remove(directory) }
@@ -168,19 +172,26 @@ struct EditedFile {
     }
 
     /// Returns the error for a file that the user has written and that cannot be changed.
-    static func obstacle(_ path: String, _ reason: String) -> AgentError {
-        AgentError(.badRequest, "\(path) is in the way: \(reason)", remedy: "put it right, or use --file")
+    static func conflictError(_ path: String, _ reason: String) -> AgentError {
+        AgentError(
+            .badRequest,
+            "cannot change \(path): \(reason)",
+            remedy: .retry("after correcting the file")
+        )
     }
 
     /// Returns the error if `draft`, the replacement of `path`, cannot be created; `reason` is the error
     /// number.
     static func refusal(_ path: String, draft: String, _ reason: Int32) -> AgentError {
         guard reason == EEXIST else { return refusal(path, systemMessage(reason)) }
-        let remedy = "try again; remove that if no program is changing the file"
-        return AgentError(.internal, "\(path) cannot be changed: \(draft) is there", remedy: remedy)
+        return AgentError(
+            .internal,
+            "cannot change \(path): the lock file \(draft) exists",
+            remedy: .retry("after removing the lock file, if no program is using it")
+        )
     }
 
     static func refusal(_ path: String, _ reason: String) -> AgentError {
-        AgentError(.internal, "\(path) cannot be changed: \(reason)")
+        AgentError(.internal, "cannot change \(path): \(reason)")
     }
 }

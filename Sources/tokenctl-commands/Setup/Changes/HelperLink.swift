@@ -13,7 +13,7 @@ struct HelperLink: SetupChange {
     /// Creates a link `name` in a directory of `PATH`, or returns `nil` if one exists.
     ///
     /// - Throws: ``AgentError`` if another program of that name would be found first.
-    init?(inPathAs name: String, to program: String, _ places: ClientPlaces) throws(AgentError) {
+    init?(inPathAs name: String, to program: String, _ places: ClientPaths) throws(AgentError) {
         let directory = places.programDirectory
         if let found = places.program(name) {
             if HelperLink.leads(found, to: program) { return nil }
@@ -23,8 +23,8 @@ struct HelperLink: SetupChange {
             guard let own = order.firstIndex(of: directory), own <= first else {
                 throw AgentError(
                     .badRequest,
-                    "\(found) is another program of that name, and is found first",
-                    remedy: "put \(directory) before it in PATH"
+                    "another program of that name comes first in PATH: \(found)",
+                    remedy: .set("PATH with \(directory) first")
                 )
             }
         }
@@ -44,7 +44,7 @@ struct HelperLink: SetupChange {
         guard unsafe lstat(path, &status) == 0 else { return false }
         if HelperLink.leads(path, to: program) { return true }
         guard isOurs else {
-            throw AgentError(.badRequest, "\(path) is there already", remedy: "remove it first")
+            throw AgentError(.badRequest, "\(path) already exists", remedy: .retry("after removing it"))
         }
         return false
     }

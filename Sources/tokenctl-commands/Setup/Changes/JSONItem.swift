@@ -120,7 +120,7 @@ struct JSONItem: SetupChange {
             return layout.adding(newContainer, to: layout.root)
         }
         guard let holder = layout.container(in: member), holder.isObject != isElement else {
-            throw EditedFile.obstacle(file, "\(container) is something else than expected")
+            throw EditedFile.conflictError(file, "\(container) is not an \(isElement ? "array" : "object")")
         }
         for present in holder.items
         where isElement ? layout.value(of: present) == value : present.name == name {
@@ -156,11 +156,11 @@ struct JSONItem: SetupChange {
 
     private func layout(of text: String) throws(AgentError) -> JSONLayout {
         guard let layout = JSONLayout(text), layout.root.isObject else {
-            throw EditedFile.obstacle(file, "it is not a JSON object")
+            throw EditedFile.conflictError(file, "it is not a JSON object")
         }
         // The program could not read the file, with or without the item.
         guard !isStrict || (try? JSONValue(parsing: text.utf8)) != nil else {
-            throw EditedFile.obstacle(file, "it is not JSON")
+            throw EditedFile.conflictError(file, "it is not JSON")
         }
         return layout
     }
@@ -168,8 +168,8 @@ struct JSONItem: SetupChange {
     private var conflict: AgentError {
         AgentError(
             .badRequest,
-            "\(file) has another \(container) for \(TerminalText.escaped(name ?? ""))",
-            remedy: "remove it first"
+            "\(file) already has another entry in \(container) for \(TerminalText.escaped(name ?? ""))",
+            remedy: .retry("after removing it")
         )
     }
 }

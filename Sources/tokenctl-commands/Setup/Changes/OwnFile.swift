@@ -17,7 +17,7 @@ struct OwnFile: SetupChange {
     func isMade() throws(AgentError) -> Bool {
         guard let present = try EditedFile(path).text else { return false }
         guard present.bytewise.contains(sign.bytewise) else {
-            throw AgentError(.badRequest, "\(path) is there already", remedy: "remove it, or use --file")
+            throw AgentError(.badRequest, "\(path) already exists", remedy: .set("--file to another path"))
         }
         return present.bytewise == text.bytewise
     }

@@ -3,6 +3,7 @@
 import AgentProtocol
 import CommandCore
 import Glibc
+import Text
 
 /// A setting that another program stores itself and changes with its own command.
 struct ProgramSetting: SetupChange {
@@ -19,28 +20,29 @@ struct ProgramSetting: SetupChange {
     /// A predicate for the text of a file without settings, which undo removes.
     var isBare: (String) -> Bool = { _ in false }
 
-    var shown: [String] { [ProgramSetting.line(set)] }
+    var shown: [String] { ["$ " + ProgramSetting.line(set)] }
 
     func remnant() throws(AgentError) -> [String] {
-        try ProgramRun(get).words == value ? [ProgramSetting.line(unset)] : []
+        try CompletedRun(get).words == value ? ["$ " + ProgramSetting.line(unset)] : []
     }
 
+    /// Returns the command as a line for a shell.
     private static func line(_ command: [String]) -> String {
         let words = command.map { word in
             word.utf8.allSatisfy { $0.isUsualInToken || "/:@,".utf8.contains($0) }
                 ? word : ShellWord.quoted(word)
         }
-        return "$ " + words.joined(separator: " ")
+        return words.joined(separator: " ")
     }
 
     func isMade() throws(AgentError) -> Bool {
-        let printed = try ProgramRun(get).words
+        let printed = try CompletedRun(get).words
         guard printed != value else { return true }
         guard printed.isEmpty || printed == absent else {
             throw AgentError(
                 .badRequest,
-                "\(get[0]) has another setting there: \(TerminalText.escaped(printed))",
-                remedy: "remove it first: \(unset.joined(separator: " "))"
+                "\(get[0]) already has another setting: \(TerminalText.escaped(printed))",
+                remedy: .run(ProgramSetting.line(unset))
             )
         }
         return false
@@ -51,7 +53,7 @@ struct ProgramSetting: SetupChange {
         if try isMade() { return {} }
         let missing = file.flatMap { unsafe access($0, F_OK) == 0 ? nil : $0 }
         if let file { try OwnDirectory.make(EditedFile.directory(of: file)) }
-        let run = try ProgramRun(set, withComplaints: true)
+        let run = try CompletedRun(set, withComplaints: true)
         guard run.status == 0 else { throw failure(of: set, run) }
         if let missing { EditedFile.markCreatedBySetup(missing) }
         // Nothing was set before, so undo restores the previous state.
@@ -59,22 +61,22 @@ struct ProgramSetting: SetupChange {
     }
 
     func undo() throws(AgentError) {
-        guard try ProgramRun(get).words == value else { return }
-        let run = try ProgramRun(unset, withComplaints: true)
+        guard try CompletedRun(get).words == value else { return }
+        let run = try CompletedRun(unset, withComplaints: true)
         guard run.status == 0 else { throw failure(of: unset, run) }
         if let file, let left = try? EditedFile(file), left.isOwn, let text = left.text, isBare(text) {
             try left.replace(with: "")
         }
     }
 
-    private func failure(of command: [String], _ run: ProgramRun) -> AgentError {
+    private func failure(of command: [String], _ run: CompletedRun) -> AgentError {
         let reason = run.words.isEmpty ? "" : ": \(TerminalText.escaped(run.words, longest: 500))"
         return AgentError(.internal, "\(command[0]) failed with status \(run.status)\(reason)")
     }
 }
 
 /// A completed run of a program, with its output.
-struct ProgramRun {
+struct CompletedRun {
     let status: Int32
     private let output: [UInt8]
 

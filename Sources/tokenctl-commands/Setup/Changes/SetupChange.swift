@@ -68,7 +68,7 @@ extension [any SetupChange] {
                 do throws(AgentError) {
                     try restore()
                 } catch {
-                    failure.message += "; what was changed before stays: \(error.message)"
+                    failure.message += "; an earlier change remains: \(error.message)"
                 }
             }
             throw failure

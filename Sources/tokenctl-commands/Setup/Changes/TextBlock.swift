@@ -111,8 +111,8 @@ struct TextBlock: SetupChange {
         }
         return starts.map { start in
             let lines = all[start..<start + ours.count].map(TextBlock.trimmed).joined(separator: " ")
-            let reason = "is as this command writes it, but without its comments, so it stays"
-            return "line \(start + 1) of \(file) \(reason): \(lines)"
+            let reason = "not removed: looks like our entry but has no marker comment"
+            return "\(file):\(start + 1): \(reason): \(lines)"
         }
     }
 
@@ -200,8 +200,8 @@ struct TextBlock: SetupChange {
             }
             throw AgentError(
                 .badRequest,
-                "\(file) has a line of its own for this: \(text)",
-                remedy: "remove it first, or add the lines of --print by hand"
+                "\(file) already has a conflicting line: \(text)",
+                remedy: .retry("after removing it")
             )
         }
     }
@@ -221,8 +221,8 @@ struct TextBlock: SetupChange {
         } catch {
             throw AgentError(
                 .badRequest,
-                "\(file) is not TOML 1.0: line \(error.position.line): \(error.message)",
-                remedy: "mend it first"
+                "\(file):\(error.position.line): not TOML 1.0: \(error.message)",
+                remedy: .retry("after correcting the file")
             )
         }
         // In a multi-line string our comment would be part of the string, and so would a bracket in its
@@ -232,8 +232,8 @@ struct TextBlock: SetupChange {
         guard isTOML(lines), !isTOML(others) else {
             throw AgentError(
                 .badRequest,
-                "\(file) has a key, table or text of its own in place of \(lines[index + 1])",
-                remedy: "remove it first, or add the lines of --print by hand"
+                "\(file) already has another key, table or string for \(lines[index + 1])",
+                remedy: .retry("after removing it")
             )
         }
     }

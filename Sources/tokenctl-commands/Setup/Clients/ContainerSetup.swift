@@ -6,42 +6,42 @@ import Text
 
 /// The setup of containers, clusters and services.
 enum ContainerSetup {
-    static func docker(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
-        let file = wish.options.file ?? wish.places.file("DOCKER_CONFIG", ".docker") + "/config.json"
+    static func docker(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
+        let file = request.options.file ?? request.places.file("DOCKER_CONFIG", ".docker") + "/config.json"
         let helper = JSONValue.string("tokenagent")
         let all = JSONItem(file, in: "credHelpers", nil, helper, isStrict: true)
         let present = try all.names()
-        let entries = try wish.entries()
-        try wish.checkChoice(entries)
-        let hosts = try wish.isUndo ? wish.hostsToTakeBack(of: present) : entries.map(\.host)
+        let entries = try request.entries()
+        try request.checkChoice(entries)
+        let hosts = try request.isUndo ? request.hostsToTakeBack(of: present) : entries.map(\.host)
         let single = Set(hosts).sorted().map { JSONItem(file, in: "credHelpers", $0, helper, isStrict: true) }
-        let items = wish.isUndo && hosts == present ? [all] : single
+        let items = request.isUndo && hosts == present ? [all] : single
         // Entries for other servers need the link.
-        let isNeeded = wish.isUndo && !Set(present).isSubset(of: hosts)
-        let links = isNeeded ? [] : try wish.link(inPathAs: "docker-credential-tokenagent")
+        let isNeeded = request.isUndo && !Set(present).isSubset(of: hosts)
+        let links = isNeeded ? [] : try request.link(inPathAs: "docker-credential-tokenagent")
         return SetupPlan(
             changes: items + links,
             checks: [SetupCheck(command: ["docker-credential-tokenagent", "list"], answer: "{")],
-            notes: wish.note(on: links)
+            notes: request.note(on: links)
         )
     }
 
-    static func kubectl(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
-        let session = try wish.knownSession()
-        let named = try wish.optional("--name", wish.options.name, "the user of the kubeconfig")
+    static func kubectl(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
+        let session = try request.knownSession()
+        let named = try request.optional("--name", request.options.name, "the user of the kubeconfig")
         let user = named ?? "tokenagent-\(session)"
-        guard wish.places.program("kubectl") != nil else {
+        guard request.places.program("kubectl") != nil else {
             throw AgentError(
                 .internal,
-                "kubectl is not in PATH, and nobody else edits its configuration well"
+                "kubectl not found in PATH, which is required to change its configuration"
             )
         }
-        let file = wish.options.file.map { ["--kubeconfig", $0] } ?? []
+        let file = request.options.file.map { ["--kubeconfig", $0] } ?? []
         var words = ["kube-credential", session]
-        if wish.options.wantsIDToken { words.append("--id-token") }
+        if request.options.wantsIDToken { words.append("--id-token") }
         let plugin = [
             "--exec-api-version=client.authentication.k8s.io/v1", "--exec-interactive-mode=Never",
-            "--exec-command=\(wish.program)",
+            "--exec-command=\(request.program)",
         ]
         let arguments = words.map { "--exec-arg=\($0)" }
         // The output includes the name, so that a user of that name with another login method is found too.
@@ -51,20 +51,23 @@ enum ContainerSetup {
             unset: ["kubectl", "config", "delete-user", user] + file,
             get: ["kubectl", "config", "view"] + file
                 + ["-o", "jsonpath=\(found).name} \(found).user.exec['command', 'args']}"],
-            value: "\(user) \(wish.program) [\(words.map { "\"\($0)\"" }.joined(separator: ","))]",
-            file: kubeconfig(wish),
+            value: "\(user) \(request.program) [\(words.map { "\"\($0)\"" }.joined(separator: ","))]",
+            file: kubeconfig(request),
             isBare: isBareKubeconfig
         )
         let context = "kubectl config set-context --current --user=\(user)"
-        let notes = ["have a context use it: \(context)", "kubectl rewrites its file without comments"]
+        let notes = [
+            "no context uses it yet \(Remedy.run(context).parenthesized)",
+            "kubectl rewrites its file without comments",
+        ]
         return SetupPlan(changes: [setting], notes: notes)
     }
 
     /// Returns the file that kubectl writes, or `nil` if it chooses one of several.
-    private static func kubeconfig(_ wish: SetupRequest) -> String? {
-        if let file = wish.options.file { return file }
+    private static func kubeconfig(_ request: SetupRequest) -> String? {
+        if let file = request.options.file { return file }
         guard let named = AgentPaths.variable("KUBECONFIG"), !named.isEmpty else {
-            return wish.places.home + "/.kube/config"
+            return request.places.home + "/.kube/config"
         }
         return named.utf8.contains(UInt8(ascii: ":")) ? nil : named
     }
@@ -78,15 +81,18 @@ enum ContainerSetup {
         }
     }
 
-    static func systemd(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
+    static func systemd(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         let agent = "tokenagent.socket"
         let proxy = "tokenagent-proxy.service"
-        let named = try wish.optional("--name", wish.options.name, "a user unit")
+        let named = try request.optional("--name", request.options.name, "a user unit")
         if let named, named != agent, named != proxy {
-            let remedy = "take \(agent) or \(proxy)"
-            throw AgentError(.badRequest, "\(named) is no unit of this program", remedy: remedy)
+            throw AgentError(
+                .badRequest,
+                "unknown unit \"\(named)\"",
+                remedy: .set("--name to \(agent) or \(proxy)")
+            )
         }
-        let units = named.map { [$0] } ?? (wish.isUndo ? [agent, proxy] : [agent])
+        let units = named.map { [$0] } ?? (request.isUndo ? [agent, proxy] : [agent])
         let control = ["systemctl", "--user"]
         let settings = units.map { unit in
             ProgramSetting(
@@ -97,27 +103,30 @@ enum ContainerSetup {
                 absent: "disabled"
             )
         }
+        let lingering = Remedy.run("loginctl enable-linger")
         return SetupPlan(
             changes: settings,
             checks: units.map { unit in
                 SetupCheck(command: control + ["show", "--property=ActiveState", unit], answer: "=active")
             },
-            notes: ["to have it run while nobody is logged in: loginctl enable-linger"]
+            notes: ["user units run only while you are logged in \(lingering.parenthesized)"]
         )
     }
 
-    static func devcontainer(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
+    static func devcontainer(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         let usual = [".devcontainer/devcontainer.json", ".devcontainer.json"]
-        let file = wish.options.file ?? wish.places.present(usual)
+        let file = request.options.file ?? request.places.present(usual)
         let mark = "target=\(SetupPlan.containerDirectory),type=bind"
         var socket = ""
-        if !wish.isUndo {
+        if !request.isUndo {
             let purpose = "of a [[socket]], in a directory of its own"
-            socket = try wish.mountedSocket(purpose)
+            socket = try request.mountedSocket(purpose)
             guard try EditedFile(file).text != nil else {
-                let remedy =
-                    wish.options.file == nil ? "name it with --file" : "make it first, or name another"
-                throw AgentError(.badRequest, "there is no file \(file)", remedy: remedy)
+                throw AgentError(
+                    .badRequest,
+                    "file not found: \(file)",
+                    remedy: .set("--file to the path of devcontainer.json")
+                )
             }
         }
         let name = socket.split(separator: "/").last ?? ""
@@ -133,8 +142,8 @@ enum ContainerSetup {
                 },
             ],
             notes: [
-                "the directory is mounted, so that the socket can be created again; put libexec/tokenagent/tokenctl-commands "
-                    + "into the container as tokenctl"
+                "the whole directory is mounted, so that the agent can create its socket again",
+                "copy libexec/tokenagent/tokenctl-commands into the container as tokenctl",
             ]
         )
     }

@@ -6,20 +6,20 @@ import Text
 
 /// The setup of git, ssh and clients of the Model Context Protocol.
 enum NetworkSetup {
-    static func git(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
-        let places = wish.places
+    static func git(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
+        let places = request.places
         let files = [places.home + "/.gitconfig", places.configuration("git/config")]
-        let file = wish.options.file ?? places.file("GIT_CONFIG_GLOBAL", places.present(files))
-        let entries = try wish.entries()
+        let file = request.options.file ?? places.file("GIT_CONFIG_GLOBAL", places.present(files))
+        let entries = try request.entries()
         try checkRivals(entries)
-        let blocks = wish.blocks("git", entries) { mark, entries in
+        let blocks = request.blocks("git", entries) { mark, entries in
             let headers = entries.prefix(1).map { "[credential \"https://\($0.host)\"]" }
             let lines = zip(headers, entries).flatMap { header, entry in
                 // The empty helper removes the helpers for all servers, because a caching one would serve
                 // stale tokens.
                 [
                     header, "    helper =",
-                    "    helper = !\(wish.program) git-credential --session \(entry.session)",
+                    "    helper = !\(request.program) git-credential --session \(entry.session)",
                 ]
             }
             return TextBlock(
@@ -41,9 +41,10 @@ enum NetworkSetup {
                 answer: "tokenctl git-credential --session \(entry.session)"
             )
         }
-        let isForAll = !wish.isUndo && wish.options.hosts.isEmpty
-        let patterns = isForAll ? try wish.hasPatterns : false
-        let note = "hosts names servers by patterns too (*.example.com): add each with --host"
+        let isForAll = !request.isUndo && request.options.hosts.isEmpty
+        let patterns = isForAll ? try request.hasPatterns : false
+        let remedy = Remedy.set("--host for each server")
+        let note = "patterns in hosts, such as *.example.com, are not set up \(remedy.parenthesized)"
         return SetupPlan(changes: blocks, checks: checks, notes: patterns ? [note] : [])
     }
 
@@ -69,24 +70,28 @@ enum NetworkSetup {
             guard rivals.count > 1 else { continue }
             throw AgentError(
                 .misconfigured,
-                "\(rivals.joined(separator: " and ")) are both for \(host)",
-                remedy: "name one with --session"
+                "hosts of \(rivals.joined(separator: " and ")) both match \(host)",
+                remedy: .set("--session")
             )
         }
     }
 
-    static func ssh(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
-        let file = wish.options.file ?? wish.places.home + "/.ssh/config"
-        var hosts: [String?] = Set(wish.options.hosts).sorted()
+    static func ssh(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
+        let file = request.options.file ?? request.places.home + "/.ssh/config"
+        var hosts: [String?] = Set(request.options.hosts).sorted()
         var forward = ""
-        if wish.isUndo {
+        if request.isUndo {
             if hosts.isEmpty { hosts = [nil] }
         } else {
-            let purpose = "the host, as ssh is called with"
-            if hosts.isEmpty { hosts = [try wish.required("--host", nil, purpose)] }
-            for host in hosts { _ = try wish.required("--host", host, purpose) }
-            let local = try wish.restrictedSocket("of a [[socket]] here")
-            let remote = try wish.requiredPath("--remote", wish.options.remote, "of the socket there")
+            let purpose = "the host, as in the command ssh HOST"
+            if hosts.isEmpty { hosts = [try request.required("--host", nil, purpose)] }
+            for host in hosts { _ = try request.required("--host", host, purpose) }
+            let local = try request.restrictedSocket("of a [[socket]] here")
+            let remote = try request.requiredPath(
+                "--remote",
+                request.options.remote,
+                "of the socket on the other host"
+            )
             forward = "\(remote) \(local)"
         }
         let blocks = hosts.map { host in
@@ -99,21 +104,21 @@ enum NetworkSetup {
                 ours: ["RemoteForward /* /*"],
                 headers: ["Host *", "Match *"],
                 closing: "Match all",
-                isRival: { NetworkSetup.isForward($0, below: $1, to: wish.options.remote, for: host) }
+                isRival: { NetworkSetup.isForward($0, below: $1, to: request.options.remote, for: host) }
             )
         }
         let checks = hosts.compactMap(\.self).map { host in
             SetupCheck(
                 command: ["ssh", "-F", file, "-G", host],
-                answer: "remoteforward \(wish.options.remote ?? "")"
+                answer: "remoteforward \(request.options.remote ?? "")"
             )
         }
         return SetupPlan(
             changes: blocks,
             checks: checks,
             notes: [
-                "the server needs StreamLocalBindUnlink yes to forward it a second time; tokenctl ssh does without",
-                "root there has the tokens of the socket's sessions while you are connected",
+                "ssh can forward the socket again only if the server has StreamLocalBindUnlink yes",
+                "root on the other host can get tokens of the socket's sessions while you are connected",
             ]
         )
     }
@@ -140,36 +145,34 @@ enum NetworkSetup {
         line.split { " \t\"".contains($0) }.map(String.init)
     }
 
-    static func mcp(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
-        let file = wish.options.file ?? ".mcp.json"
+    static func mcp(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
+        let file = request.options.file ?? ".mcp.json"
         var words: [JSONValue] = ["mcp", "connect"]
         var value = JSONValue.null
-        var name = wish.options.name
-        let purpose = "the address of the server"
+        var name = request.options.name
+        let purpose = "the URL of the server"
         let url =
-            wish.isUndo
-            ? try wish.optional("--url", wish.options.url, purpose)
-            : try wish.required("--url", wish.options.url, purpose)
+            request.isUndo
+            ? try request.optional("--url", request.options.url, purpose)
+            : try request.required("--url", request.options.url, purpose)
         if let url {
             guard let address = ResourceAddress(url) else {
-                throw AgentError(.badRequest, "--url must be an https address")
+                throw AgentError(.badRequest, "--url must be an https URL")
             }
             // Undo finds the entry by the URL alone, whatever its name.
-            if !wish.isUndo {
+            if !request.isUndo {
                 try SessionSource.check(address)
                 name = name ?? address.server.place.host
             }
             words.append(.string(url))
-            value = ["command": .string(wish.program), "args": .array(words)]
+            value = ["command": .string(request.program), "args": .array(words)]
         }
         let item = JSONItem(file, in: "mcpServers", name, value, isStrict: true) { [words] present in
             // A `tokenctl` wrote the entry, perhaps one that was installed in another directory.
             let command = present.object?["command"]?.string?.split(separator: "/").last
             return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true
         }
-        return SetupPlan(
-            changes: [item],
-            notes: ["log in once, with: tokenctl login \(ShellWord.quoted(wish.options.url ?? "URL"))"]
-        )
+        let login = Remedy.run("tokenctl login \(ShellWord.quoted(request.options.url ?? "URL"))")
+        return SetupPlan(changes: [item], notes: ["log in once \(login.parenthesized)"])
     }
 }

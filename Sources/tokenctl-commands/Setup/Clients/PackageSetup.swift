@@ -2,12 +2,13 @@
 
 import AgentProtocol
 import CommandCore
+import Text
 
 /// The setup of package managers and build tools.
 enum PackageSetup {
-    static func pip(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
+    static func pip(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
-            file: wish.options.file ?? pipFile(wish.places),
+            file: request.options.file ?? pipFile(request.places),
             mark: BlockMark("pip"),
             place: .section("[global]"),
             lines: ["keyring-provider = subprocess"],
@@ -16,7 +17,7 @@ enum PackageSetup {
             // The settings of a command precede the global ones.
             isRivalSection: { pipSections.contains($0) }
         )
-        let links = try wish.link(inPathAs: "keyring", sharedBy: uvFile(wish.places))
+        let links = try request.link(inPathAs: "keyring", sharedBy: uvFile(request.places))
         let changes: [any SetupChange] = [block] + links
         return SetupPlan(
             changes: changes,
@@ -26,13 +27,15 @@ enum PackageSetup {
                     answer: "subprocess"
                 )
             ],
-            notes: wish.note(on: links) + ["pip asks for the servers that a session names in hosts"]
+            notes: request.note(on: links) + [
+                "pip gets tokens only for servers that a session lists in hosts"
+            ]
         )
     }
 
-    static func uv(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
+    static func uv(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
-            file: wish.options.file ?? uvFile(wish.places),
+            file: request.options.file ?? uvFile(request.places),
             mark: BlockMark("uv"),
             place: .top,
             lines: ["keyring-provider = \"subprocess\""],
@@ -40,34 +43,34 @@ enum PackageSetup {
             keys: ["keyring-provider"],
             isTOML: true
         )
-        let links = try wish.link(inPathAs: "keyring", sharedBy: pipFile(wish.places))
+        let links = try request.link(inPathAs: "keyring", sharedBy: pipFile(request.places))
         let hint =
-            "uv asks only for an index whose address names a user: https://oauth2@packages.example.com/simple"
+            "uv requires a user name in the URL of the index: https://oauth2@packages.example.com/simple"
         let changes: [any SetupChange] = [block] + links
-        return SetupPlan(changes: changes, notes: wish.note(on: links) + [hint])
+        return SetupPlan(changes: changes, notes: request.note(on: links) + [hint])
     }
 
     private static let pipSections = ["[install]", "[download]", "[wheel]", "[index]", "[lock]"]
         .compactMap { SectionHeader($0) }
 
-    private static func pipFile(_ places: ClientPlaces) -> String {
+    private static func pipFile(_ places: ClientPaths) -> String {
         let usual = [places.configuration("pip/pip.conf"), places.home + "/.pip/pip.conf"]
         return places.file("PIP_CONFIG_FILE", places.present(usual))
     }
 
-    private static func uvFile(_ places: ClientPlaces) -> String {
+    private static func uvFile(_ places: ClientPaths) -> String {
         places.file("UV_CONFIG_FILE", places.configuration("uv/uv.toml"))
     }
 
-    static func cargo(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
-        let session = try wish.isUndo ? wish.session : wish.knownSession()
-        let purpose = "the registry, as cargo names it"
-        var registry = try wish.optional("--name", wish.options.name, purpose)
-        if !wish.isUndo { registry = try wish.required("--name", registry, purpose) }
-        let home = wish.places.file("CARGO_HOME", ".cargo")
-        let words = ["cargo:token-from-stdout", wish.program, "get", session ?? "", "--format", "bearer"]
+    static func cargo(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
+        let session = try request.isUndo ? request.session : request.knownSession()
+        let purpose = "the name of the registry in cargo's configuration"
+        var registry = try request.optional("--name", request.options.name, purpose)
+        if !request.isUndo { registry = try request.required("--name", registry, purpose) }
+        let home = request.places.file("CARGO_HOME", ".cargo")
+        let words = ["cargo:token-from-stdout", request.program, "get", session ?? "", "--format", "bearer"]
         let block = TextBlock(
-            file: wish.options.file ?? wish.places.present([home + "/config.toml", home + "/config"]),
+            file: request.options.file ?? request.places.present([home + "/config.toml", home + "/config"]),
             mark: BlockMark("cargo", registry, sessions: [session].compactMap(\.self)),
             place: .section("[registries.\(registry ?? "")]"),
             lines: ["credential-provider = [\(words.map { "\"\($0)\"" }.joined(separator: ", "))]"],
@@ -76,27 +79,28 @@ enum PackageSetup {
             isTOML: true
         )
         let hint =
-            "the token is sent as \"Bearer TOKEN\"; take \"--format\", \"bearer\" out where the registry wants it bare"
+            "the token is sent as \"Bearer TOKEN\"; without \"--format\", \"bearer\" it is sent as \"TOKEN\""
         return SetupPlan(changes: [block], notes: [hint])
     }
 
-    static func go(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
-        if !wish.isUndo, wish.options.file == nil {
+    static func go(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
+        if !request.isUndo, request.options.file == nil {
             try checkEnvironmentOfGo()
-            if wish.places.program("go") != nil { try checkVersionOfGo() }
+            if request.places.program("go") != nil { try checkVersionOfGo() }
         }
         let block = TextBlock(
-            file: wish.options.file ?? wish.places.file("GOENV", wish.places.configuration("go/env")),
+            file: request.options.file
+                ?? request.places.file("GOENV", request.places.configuration("go/env")),
             mark: BlockMark("go"),
             place: .end,
-            lines: ["GOAUTH=\(wish.program) goauth"],
+            lines: ["GOAUTH=\(request.program) goauth"],
             ours: ["GOAUTH=*/tokenctl goauth"],
             keys: ["GOAUTH"]
         )
         return SetupPlan(
             changes: [block],
             checks: [SetupCheck(command: ["go", "env", "GOAUTH"], answer: "tokenctl goauth")],
-            notes: ["go asks for the servers that a session names in hosts"]
+            notes: ["go gets tokens only for servers that a session lists in hosts"]
         )
     }
 
@@ -107,14 +111,14 @@ enum PackageSetup {
         let name = isSet ? "GOAUTH" : "GOENV"
         throw AgentError(
             .badRequest,
-            "\(name) is set in the environment, and go reads no file for it then",
-            remedy: "unset \(name), also where it is set for you"
+            "go does not read its file: \(name) is set in the environment",
+            remedy: .run("unset \(name)")
         )
     }
 
     /// Checks that the go in `PATH` supports GOAUTH.
     private static func checkVersionOfGo() throws(AgentError) {
-        let known = try ProgramRun(["go", "version"]).words.split(separator: " ")
+        let known = try CompletedRun(["go", "version"]).words.split(separator: " ")
             .first { $0.hasPrefix("go1.") }
         // Output without such a version is from a later or a custom build.
         guard let known, let minor = Int(known.dropFirst(4).prefix { $0.isNumber }),
@@ -122,45 +126,49 @@ enum PackageSetup {
         else { return }
         throw AgentError(
             .misconfigured,
-            "\(known) is too old for this: go reads GOAUTH since go1.\(minimumMinorOfGo)",
-            remedy: "install go 1.\(minimumMinorOfGo) or later, and have PATH find it first"
+            "\(known) does not support GOAUTH, which requires go1.\(minimumMinorOfGo)",
+            remedy: .retry("with go 1.\(minimumMinorOfGo) or later first in PATH")
         )
     }
 
     /// The minor version of go that introduced GOAUTH.
     private static let minimumMinorOfGo = 24
 
-    static func terraform(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
+    static func terraform(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         let name = "terraform-credentials-tokenagent"
         let block = TextBlock(
-            file: wish.options.file ?? wish.places.file("TF_CLI_CONFIG_FILE", ".terraformrc"),
+            file: request.options.file ?? request.places.file("TF_CLI_CONFIG_FILE", ".terraformrc"),
             mark: BlockMark("terraform"),
             place: .end,
             lines: ["credentials_helper \"tokenagent\" {", "  args = []", "}"],
             ours: ["credentials_helper \"tokenagent\" {", "args = []", "}"],
             keys: ["credentials_helper"]
         )
-        let link = HelperLink(at: "\(wish.places.home)/.terraform.d/plugins/\(name)", to: wish.program)
+        let link = HelperLink(at: "\(request.places.home)/.terraform.d/plugins/\(name)", to: request.program)
         return SetupPlan(
             changes: [block, link],
             notes: [
-                "terraform asks for the servers that a session names in hosts; tofu reads ~/.tofurc: --file"
+                "terraform gets tokens only for servers that a session lists in hosts",
+                "tofu reads ~/.tofurc: name it with --file",
             ]
         )
     }
 
-    static func bazel(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
-        let helper = "\(wish.places.programDirectory)/bazel-credential-tokenagent"
-        let link = HelperLink(at: helper, to: wish.program)
+    static func bazel(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
+        let helper = "\(request.places.programDirectory)/bazel-credential-tokenagent"
+        let link = HelperLink(at: helper, to: request.program)
         guard SetupRequest.isPlain(link.path) else {
-            throw AgentError(.misconfigured, "\(link.path) has characters that bazel misreads")
+            throw AgentError(
+                .misconfigured,
+                "path contains characters that bazel misinterprets: \(link.path)"
+            )
         }
-        let file = wish.options.file ?? wish.places.home + "/.bazelrc"
+        let file = request.options.file ?? request.places.home + "/.bazelrc"
         // Bazel compares host names without the port.
         let name = { (host: String) in ServerAddress(host)?.place.host ?? host }
-        let entries = try wish.entries()
-        try wish.checkChoice(entries)
-        let blocks = wish.blocks("bazel", entries, namedBy: name) { mark, _ in
+        let entries = try request.entries()
+        try request.checkChoice(entries)
+        let blocks = request.blocks("bazel", entries, namedBy: name) { mark, _ in
             let server = mark.name ?? ""
             return TextBlock(
                 file: file,
@@ -173,7 +181,7 @@ enum PackageSetup {
         }
         // Blocks for other servers need the link.
         let others = try blocks.first?.remain(without: blocks.map(\.mark)) == true
-        return SetupPlan(changes: wish.isUndo && others ? blocks : blocks + [link])
+        return SetupPlan(changes: request.isUndo && others ? blocks : blocks + [link])
     }
 
     /// Returns whether a line sets a helper for `server`, for any command of bazel.

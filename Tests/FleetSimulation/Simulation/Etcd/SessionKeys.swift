@@ -7,7 +7,7 @@ struct SessionKeys {
     private(set) var record: FleetHeader?
     private(set) var intent: FleetIntent?
     private(set) var lock: AttemptID?
-    private(set) var lates: [LateResponse] = []
+    private(set) var lateResults: [LateResponse] = []
 
     init(_ record: FleetHeader) {
         self.record = record
@@ -26,7 +26,14 @@ struct SessionKeys {
     mutating func unlock() { lock = nil }
 
     func view(_ place: FleetRevision, _ time: FleetTime) -> FleetSnapshot {
-        FleetSnapshot(record: record, intent: intent, lock: lock, lates: lates, place: place, time: time)
+        FleetSnapshot(
+            record: record,
+            intent: intent,
+            lock: lock,
+            lateResults: lateResults,
+            place: place,
+            time: time
+        )
     }
 
     private func holds(_ condition: FleetTransaction.Condition) -> Bool {
@@ -34,9 +41,9 @@ struct SessionKeys {
         case .record(let value): record == value
         case .intent(let value): intent == value
         case .lock(let value): lock == value
-        case .late(let late): lates.contains(late)
+        case .late(let late): lateResults.contains(late)
         case .noLate(let lineage, let parent):
-            !lates.contains { $0.lineage == lineage && $0.parent == parent }
+            !lateResults.contains { $0.lineage == lineage && $0.parent == parent }
         }
     }
 
@@ -47,9 +54,9 @@ struct SessionKeys {
         case .deleteIntent: intent = nil
         case .putLock(let value): lock = value
         case .deleteLock: lock = nil
-        case .putLate(let late): lates = (lates.filter { $0 != late } + [late]).sorted()
-        case .deleteLate(let late): lates.removeAll { $0 == late }
-        case .deleteLates: lates = []
+        case .putLate(let late): lateResults = (lateResults.filter { $0 != late } + [late]).sorted()
+        case .deleteLate(let late): lateResults.removeAll { $0 == late }
+        case .deleteLates: lateResults = []
         }
     }
 }

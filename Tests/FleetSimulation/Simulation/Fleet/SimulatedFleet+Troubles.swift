@@ -26,11 +26,11 @@ struct TroubleList {
 }
 
 extension SimulatedFleet {
-    mutating func put(_ trouble: TroubleList.Trouble, at seconds: Double) {
+    mutating func put(_ fault: TroubleList.Trouble, at seconds: Double) {
         let time = Int64(seconds * Double(Course.second))
-        troubles.troubles.append(trouble)
+        troubles.troubles.append(fault)
         troubles.endedAt = max(troubles.endedAt ?? 0, time)
-        course.agenda.put(.trouble(Int32(troubles.troubles.count - 1)), at: time)
+        course.agenda.put(.fault(Int32(troubles.troubles.count - 1)), at: time)
     }
 
     mutating func suffer(_ index: Int) {

@@ -92,7 +92,7 @@ struct SimulatedFleet {
         case .unanswered(let member, let life): giveUp(Int(member), life)
         case .leaseEnded(let session, let serial): etcd.endLease(Int(session), serial, &course)
         case .reconnect(let link, let life): reconnect(Int(link), life)
-        case .trouble(let index): suffer(Int(index))
+        case .fault(let index): suffer(Int(index))
         }
     }
 

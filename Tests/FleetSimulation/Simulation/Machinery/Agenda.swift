@@ -90,5 +90,5 @@ enum SimulatedEvent {
     case unanswered(member: Int32, life: UInt32)
     case leaseEnded(session: Int32, serial: Int32)
     case reconnect(link: Int32, life: UInt32)
-    case trouble(Int32)
+    case fault(Int32)
 }

@@ -167,7 +167,7 @@ import Testing
         }
         for (lease, delay) in [(5, 2), (10, 7), (20, 17), (30, 27)] as [(Int64, Int64)] {
             let told = reserve(lease, after: .seconds(delay))
-            #expect(told.first == .refuse(.number(60), StorageFailure(message: "etcd answered too late")))
+            #expect(told.first == .refuse(.number(60), StorageFailure(message: "etcd responded too late")))
             let place = FleetRevision(cluster: 1, revision: revision + 2)
             #expect(member.transacted(true, place, at: now) == [.look])
             _ = member.looked(.showing(record, revision: revision + 2), at: now)
@@ -224,7 +224,7 @@ import Testing
         var member = wishing()
         _ = member.changed(at: now)
         let told = member.callFailed(jitter: 0, at: now)
-        #expect(told == [.refuse(.number(60), StorageFailure(message: "etcd does not answer")), .look])
+        #expect(told == [.refuse(.number(60), StorageFailure(message: "no response from etcd")), .look])
         _ = member.callFailed(jitter: 0, at: now)
         #expect(member.wakeTime == now + .seconds(2))
         #expect(member.timeReached(now + .seconds(2)) == [.look])
@@ -361,7 +361,7 @@ import Testing
     @Test func `a login after etcd was put back has nothing to wait for`() {
         let memory = FleetPersistentState.knowing(.record(5, .dead(.grantDead))).restored
         let (next, _) = memory.taking(.record(0, login: 2, attempt: 70))
-        #expect(!next.isRestored && next.isNews)
+        #expect(!next.isRestored && next.isUnpublished)
         let (out, _) = FleetPersistentState.knowing(record).restored.taking(record.loggedOut())
         #expect(out.isRestored)
     }

@@ -117,7 +117,7 @@ import Testing
             Issue.record("not kept: \(told)")
             return
         }
-        #expect(memory.isNews)
+        #expect(memory.isUnpublished)
         #expect(memory.sending == nil)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// What a host makes of the keys that its watch shows, without a range of its own.
+/// A host's handling of keys from its watch, without a read of its own.
 @Suite struct FleetShownTests {
     private let now = Instant.seconds(1_000)
     private let record = FleetHeader.record()
@@ -42,11 +42,11 @@ import Testing
 
     @Test(
         arguments: [
-            // To be put back, marked, adopted, erased.
+            // A record to restore, one to mark, and a late response to adopt or to erase.
             FleetSnapshot.showing(.record(4)),
             .showing(.record(5, cluster: 2)),
-            .showing(.record(), lates: [.late(parent: 5)]),
-            .showing(.record(), lates: [.late(parent: 1)]),
+            .showing(.record(), lateResults: [.late(parent: 5)]),
+            .showing(.record(), lateResults: [.late(parent: 1)]),
         ]
     )
     func `whatever has to be written is decided on a look`(view: FleetSnapshot) {
@@ -68,7 +68,7 @@ import Testing
         #expect(member.shown(.showing(record, revision: 101), at: now) == [])
         #expect(member.wakeTime == now + .seconds(1))
         #expect(member.timeReached(now + .seconds(1)) == [.look])
-        // The first in the queue, too.
+        // The same applies to the first host in the queue.
         var first = self.member()
         _ = first.refreshWanted(as: .number(60), expiry: nil, at: now)
         _ = first.looked(.showing(record, .attempt(50), lock: 50), at: now)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// What becomes of a session's wish to refresh when the record changes under it.
+/// Pending refreshes of a session while the record changes.
 @Suite struct PendingRefreshTests {
     private let now = Instant.seconds(1_000)
     private let record = FleetHeader.record()
@@ -29,7 +29,7 @@ import Testing
         var member = member()
         let expiry = now + .seconds(3_000)
         #expect(member.refreshWanted(as: .number(60), expiry: expiry, at: now) == [.look])
-        // The intent is older than the patience of who has no token, and etcd is heard for the first time.
+        // The intent is older than the timeout of a host without a token, and etcd is read for the first time.
         let actions = member.looked(.showing(record, .attempt(61, age: 500)), at: now + .seconds(2))
         guard case .postpone(.number(60), let time)? = actions.first else {
             Issue.record("\(actions)")
@@ -83,7 +83,7 @@ import Testing
         answer.placedIn = 1
         var member = member(answer: answer)
         _ = member.started(at: now)
-        _ = member.looked(.showing(record, .attempt(60), lates: [answer.late]), at: now)
+        _ = member.looked(.showing(record, .attempt(60), lateResults: [answer.late]), at: now)
         _ = member.transacted(true, FleetRevision(cluster: 1, revision: 101), at: now)
         let next = FleetHeader.record(6, attempt: 60, proven: 5)
         #expect(member.kept(at: now) == [.adopt(next), .look])
@@ -93,7 +93,7 @@ import Testing
         let expiry = now + .seconds(100)
         var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused), role: .reader)
         _ = member.refreshWanted(as: .number(60), expiry: expiry, at: now)
-        // A keeper is at it.
+        // A keeper is refreshing.
         let held = member.looked(.showing(record, .attempt(50), lock: 50), at: now)
         #expect(held == [.hold(.number(60)), .ask(generation: 5)])
         let view = FleetSnapshot.showing(record, .attempt(50), revision: 101)
@@ -105,7 +105,7 @@ import Testing
         }
         #expect(until >= expiry + member.timing.takeoverTimeout)
         #expect(until <= expiry + member.timing.takeoverTimeout * 2)
-        #expect(view.reasonToWait(at: 2).contains("another host's refresh has not come"))
-        #expect(member.wish == nil && member.isAtRest)
+        #expect(view.reasonToWait(at: 2).contains("waiting for the response to another host's refresh"))
+        #expect(member.pendingRefresh == nil && member.isAtRest)
     }
 }

@@ -2,10 +2,12 @@
 
 @testable import TokenCore
 
-/// A world as a number of 128 bits; worlds that cannot be told apart by anything that follows have the same one.
+/// A 128-bit key of a world.
 ///
-/// Attempts, logins and refresh tokens count in the order in which they are met, times from now on, and what is over
-/// counts as over, however long.
+/// Worlds with the same future have the same key.
+///
+/// Attempts, logins and refresh tokens are numbered in the order in which they are encoded. Times are relative to now,
+/// and all past times are equal.
 struct FleetKey: Hashable {
     let low: UInt64
     let high: UInt64
@@ -17,7 +19,7 @@ struct FleetKey: Hashable {
         high = encoder.high
     }
 
-    /// Mixes what it is given into the two halves.
+    /// Mixes added values into the two halves of the key.
     struct Encoder {
         let world: FleetWorld
         var low: UInt64 = 0x9E37_79B9_7F4A_7C15
@@ -51,7 +53,7 @@ struct FleetKey: Hashable {
 
         mutating func add(token: Int) { add(FleetKey.index(of: token, in: &tokens)) }
 
-        /// Only the order of logins matters, and whether the next one comes after it.
+        /// Adds the login's place in the order of logins, and the time until the next one may follow.
         mutating func add(_ lineage: Lineage) {
             let known = logins.count
             add(FleetKey.index(of: lineage, in: &logins))
@@ -62,11 +64,11 @@ struct FleetKey: Hashable {
             add(until: Int64(lineage.number) + 1)
         }
 
-        /// How long ago, as far as it matters.
+        /// Adds the age of an instant, which is at most `limit`.
         mutating func add(age of: Int64, upTo limit: Int64) {
             add(UInt64(min(max(world.now - of, 0), limit)))
         }
-        /// How long until then.
+        /// Adds the time until an instant, or 0 if it has passed.
         mutating func add(until then: Int64) { add(UInt64(max(then - world.now, 0))) }
     }
 
@@ -96,7 +98,7 @@ extension FleetKey.Encoder {
         add(world.delayed.count)
         for late in world.delayed {
             add(until: late.leaseEnds)
-            add(late.isNews)
+            add(late.isUnpublished)
             add(late.sealing == world.etcd.sealing)
             for condition in late.transaction.conditions { add(condition) }
             for change in late.transaction.changes { add(change) }
@@ -164,14 +166,14 @@ extension FleetKey.Encoder {
             add(lock.attempt)
             add(until: lock.endsAt)
         }
-        add(etcd.lates.count)
-        for late in etcd.lates { add(late) }
+        add(etcd.lateResults.count)
+        for late in etcd.lateResults { add(late) }
         add(etcd.place.cluster)
     }
 
     mutating func add(_ memory: FleetPersistentState) {
         add(memory.record)
-        add(memory.isNews)
+        add(memory.isUnpublished)
         add(memory.isRestored)
         add(memory.sending != nil)
         if let sending = memory.sending {
@@ -201,7 +203,7 @@ extension FleetKey.Encoder {
         case .tokens(let mark): add(token: Int(mark) - 1)
         case .refused, .untouched, .unanswered: add(98)
         }
-        // Nobody can tell before an answer is on its way.
+        // The deadline has no effect before a response is delayed.
         if request.answer != nil { add(until: request.readDeadline) }
     }
 
@@ -228,7 +230,7 @@ extension FleetKey.Encoder {
             add(heard.intent)
             add(heard.lock != nil)
             if let lock = heard.lock { add(lock) }
-            for late in heard.lates { add(late) }
+            for late in heard.lateResults { add(late) }
             add(heard.place.cluster)
             add(heard.place.contradicts(member.memory.place ?? heard.place))
         }
@@ -241,12 +243,12 @@ extension FleetKey.Encoder {
     }
 
     mutating func add(_ member: FleetMember) {
-        add(member.wish != nil)
-        if let wish = member.wish {
-            add(wish.attempt)
-            add(wish.isHeld)
-            if world.hasTurns { add(wish.turns) }
-            let turn = wish.turn.map { max($0.nanoseconds - world.instant.nanoseconds, 0) }
+        add(member.pendingRefresh != nil)
+        if let pendingRefresh = member.pendingRefresh {
+            add(pendingRefresh.attempt)
+            add(pendingRefresh.isHeld)
+            if world.hasTurns { add(pendingRefresh.turns) }
+            let turn = pendingRefresh.turn.map { max($0.nanoseconds - world.instant.nanoseconds, 0) }
             add(Int(turn ?? -1))
         }
         add(member.news)

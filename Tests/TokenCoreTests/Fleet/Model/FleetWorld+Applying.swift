@@ -3,7 +3,9 @@
 @testable import TokenCore
 
 extension FleetWorld {
-    /// The world after `move`; what it did wrong stands in ``violation``.
+    /// Returns the world after `move`.
+    ///
+    /// Its ``violation`` is set if the move broke an invariant.
     func after(_ move: FleetMove) -> FleetWorld {
         var next = self
         next.violation = nil
@@ -65,7 +67,7 @@ extension FleetWorld {
         }
     }
 
-    /// The watch shows `view`, or only that something has changed.
+    /// Delivers `view` to the host's watch, or only the news that something has changed.
     private mutating func watch(_ index: Int, _ view: FleetSnapshot?) {
         let instant = instant
         if view?.place == etcd.place { hosts[index].sealing = etcd.sealing }
@@ -97,7 +99,7 @@ extension FleetWorld {
         isDue = true
     }
 
-    /// What the host waits for, which happens now.
+    /// Removes and returns the pending action of the host.
     mutating func take(_ index: Int) -> FleetAction? {
         let pending = hosts[index].pending
         hosts[index].pending = nil
@@ -114,7 +116,7 @@ extension FleetWorld {
         let sent = Delayed(
             transaction: transaction,
             errand: errand,
-            isNews: member.memory.isNews,
+            isUnpublished: member.memory.isUnpublished,
             leaseEnds: hosts[index].leaseEnds,
             sealing: hosts[index].sealing
         )
@@ -128,7 +130,7 @@ extension FleetWorld {
         if isDone, case .reserve = errand, let record = etcd.record {
             hosts[index].isOverLate = etcd.view(at: now).hasAnswer(to: record)
         }
-        // It knows what it has written itself.
+        // The host knows the sealing of its own write.
         if isDone, fate == .answered { hosts[index].sealing = etcd.sealing }
         guard fate == .answered else { return tell(index) { $0.transactionUnanswered(at: instant) } }
         let place = shownPlace(to: member)
@@ -151,14 +153,14 @@ extension FleetWorld {
         }
         guard let record = etcd.record, record != before else { return true }
         switch sent.errand {
-        case .write where sent.isNews && record.isLive && written.insert(record.lineage).inserted:
-            // What a person did later was lost with a restored snapshot, and is about to be put back.
+        case .write where sent.isUnpublished && record.isLive && written.insert(record.lineage).inserted:
+            // Later logins and logouts were lost with the restored snapshot, and are about to be written again.
             guard record.lineage.number >= current.number else { break }
             current = record.lineage
             (isOut, isDue) = (false, false)
-        case .write where sent.isNews && before?.lineage == record.lineage && record.status != .out:
+        case .write where sent.isUnpublished && before?.lineage == record.lineage && record.status != .out:
             isDue = false
-        case .write where sent.isNews && !record.isLive: isOut = isOut || record.lineage == current
+        case .write where sent.isUnpublished && !record.isLive: isOut = isOut || record.lineage == current
         case .adopt:
             isDue = false
             if before?.status == .dead(.sessionTooOld) { violation = "I4 an old login is revived" }
@@ -170,7 +172,7 @@ extension FleetWorld {
         return true
     }
 
-    // MARK: Persons
+    // MARK: Users
 
     private mutating func person(_ move: FleetMove) {
         let instant = instant

@@ -2,9 +2,9 @@
 
 @testable import TokenCore
 
-/// What must never happen, and what must come about in the end.
+/// Invariants that must always hold, and conditions that must hold in the end.
 extension FleetWorld {
-    /// A refresh token of the present login that would still bring others lies somewhere.
+    /// Whether a valid refresh token of the current login is in etcd, at a host or in a response in flight.
     var holdsGoodToken: Bool {
         var tokens: [Int] = []
         func add(_ header: FleetHeader?) {
@@ -17,7 +17,7 @@ extension FleetWorld {
             }
         }
         add(etcd.record)
-        tokens += etcd.lates.filter { $0.lineage == current }.map { Int($0.tokenMark) - 1 }
+        tokens += etcd.lateResults.filter { $0.lineage == current }.map { Int($0.tokenMark) - 1 }
         for host in hosts where !host.isGone {
             add(host.disk)
             if case .keep(let memory) = host.pending { add(memory) }
@@ -29,7 +29,7 @@ extension FleetWorld {
         return tokens.contains { server.isGood($0) }
     }
 
-    /// What `move` did wrong.
+    /// Returns the invariant that `move` broke, or `nil` if it broke none.
     func wrong(since old: FleetWorld, by move: FleetMove) -> String? {
         wrongRecord(since: old, by: move) ?? loss(since: old, by: move)
     }
@@ -53,8 +53,8 @@ extension FleetWorld {
         guard !isOut, current == old.current, old.holdsGoodToken, !holdsGoodToken else {
             return nil
         }
-        // A person has given the login up already, although etcd does not know it yet.
-        guard !hosts.contains(where: \.disk.isNews) else { return nil }
+        // The user has already replaced or ended the login, although etcd does not know it yet.
+        guard !hosts.contains(where: \.disk.isUnpublished) else { return nil }
         switch move {
         case .lose, .crash, .destroy, .gateway, .restore, .ended: return nil
         case .orphan(let index, _): return old.orphans[index].isExcused ? nil : ended(since: old)
@@ -72,16 +72,16 @@ extension FleetWorld {
         }
     }
 
-    /// The refresh token that was sent can be sent again inside the grace, or the others have lost their patience.
+    /// Returns `true` if the host may stop reading: in the grace period, or after the other hosts' takeover timeout.
     ///
-    /// The host's own intent counts: where the patience is over, another one may have taken its place.
+    /// The host's own intent counts, because after the timeout another intent may have replaced it in etcd.
     private func mayStopReading(_ index: Int) -> Bool {
         guard !isReadToTheEnd(index), let intent = hosts[index].member?.hold?.intent else { return true }
         let left = habit.timing.graceLeft(since: intent.first, at: FleetTime(seconds: now))
         return left.map { $0 > .zero } ?? false
     }
 
-    /// The response to the host's request is read until the others have lost their patience.
+    /// Returns `true` if the host reads the response until the other hosts' takeover timeout passes.
     func isReadToTheEnd(_ index: Int) -> Bool {
         guard let request = hosts[index].request, let intent = hosts[index].member?.hold?.intent else {
             return false
@@ -94,10 +94,10 @@ extension FleetWorld {
         server.ended != old.server.ended ? "I3 the server ends the login" : nil
     }
 
-    /// Why this is not how it should come to rest; `nil`: it is.
+    /// The reason this world is not at rest in a correct state, or `nil` if it is.
     var unrest: String? {
         for host in hosts where !host.isGone {
-            guard let member = host.member, host.isIdle, member.hold == nil, member.wish == nil,
+            guard let member = host.member, host.isIdle, member.hold == nil, member.pendingRefresh == nil,
                 member.outsealed == nil,
                 !host.isAsking, member.news == nil, host.disk.answer.map({ $0.placedIn != nil }) ?? true
             else { return "a host never comes to rest" }

@@ -2,13 +2,13 @@
 
 @testable import TokenCore
 
-/// One thing that can happen next in a ``FleetWorld``.
+/// An event that can happen next in a ``FleetWorld``.
 enum FleetMove: Hashable {
     enum Fate: Hashable {
         case answered
         case carriedOutUnanswered
         case lost
-        /// It is carried out later, or never.
+        /// The transaction is carried out later, or never.
         case delayed
     }
 
@@ -19,11 +19,11 @@ enum FleetMove: Hashable {
     case snapshot
     case restore
     case look(Int)
-    /// The watch has something to show, and is late.
+    /// The watch of a host has an event, but delivers it late.
     case hear(Int)
-    /// The watch shows what it has been late with.
+    /// The watch delivers its late event.
     case show(Int)
-    /// The moment has come that the host waits for.
+    /// The host's wake time is reached.
     case wake(Int)
     case want(Int)
     case transact(Int, Fate)
@@ -31,11 +31,11 @@ enum FleetMove: Hashable {
     case send(Int)
     case serve(Int)
     case lose(Int, acted: Bool)
-    /// The server acts, and its answer is on its way for long.
+    /// The server acts, and its response is delayed.
     case slow(Int)
-    /// That answer comes.
+    /// The delayed response arrives.
     case deliver(Int)
-    /// The connection is reset before it comes.
+    /// The connection is reset before the delayed response arrives.
     case cut(Int)
     case gateway(Int)
     case busy(Int)
@@ -46,14 +46,14 @@ enum FleetMove: Hashable {
     case delayed(Int, arrives: Bool)
     case crash(Int, isWritten: Bool)
     case kill(Int)
-    /// What was recorded before the host was started is looked for.
+    /// The host reads the response that was recorded before it started.
     case recover(Int)
     case restart(Int)
     case destroy(Int)
     case login(Int)
     case logout(Int)
 
-    /// Something goes wrong, or a person does something: no way out may depend on it.
+    /// Returns `true` for a fault or a user's action, on which a way to rest must not depend.
     func isFault(in world: FleetWorld) -> Bool {
         switch self {
         case .due, .snapshot, .restore, .lose, .slow, .gateway, .busy, .lag, .ended, .rekey, .crash,
@@ -70,12 +70,12 @@ enum FleetMove: Hashable {
 }
 
 extension FleetWorld {
-    /// Everything that can happen next.
+    /// Returns all moves that can happen next.
     func moves() -> [FleetMove] {
         var moves: [FleetMove] = []
         if let record = etcd.record, record.isLive, !isDue {
             if budget.due > 0 { moves.append(.due) }
-            // Sooner or later it is used.
+            // A useless token becomes due at any time.
             if !server.isGood(record.token), record.lineage == current { moves.append(.useless) }
         }
         if budget.ended > 0, !server.ended.contains(server.families) { moves.append(.ended) }
@@ -102,7 +102,7 @@ extension FleetWorld {
         guard let member = host.member else { return [.restart(index)] }
         var moves = nextSteps(of: index)
         if host.isIdle { moves.append(.look(index)) }
-        if host.isIdle, let turn = member.wish?.turn, turn <= instant { moves.append(.wake(index)) }
+        if host.isIdle, let turn = member.pendingRefresh?.turn, turn <= instant { moves.append(.wake(index)) }
         if budget.late > 0, host.heard == nil { moves.append(.hear(index)) }
         if host.heard != nil { moves.append(.show(index)) }
         if mayWant(host) { moves.append(.want(index)) }
@@ -125,32 +125,32 @@ extension FleetWorld {
         return moves
     }
 
-    /// Its session would ask to refresh, whatever the host does at the moment for other reasons.
+    /// Returns `true` if the session may request a refresh, independent of the host's other work.
     private func mayWant(_ host: Host) -> Bool {
-        // It finds its refresh interrupted.
+        // The host has found its refresh interrupted.
         if host.member?.step == .interrupted { return !host.isAsking }
         guard let member = host.member, !host.isAsking, member.hold == nil, host.postponed <= now,
             let record = member.memory.record, record.isLive
         else { return false }
-        // It has fresh tokens, or will as soon as they are on its disk.
+        // The host has new tokens, or will have them when they are on its disk.
         if case .keep(let memory) = host.pending, memory.answer != member.memory.answer { return false }
         if let answer = member.memory.answer, answer.placedIn == nil { return false }
         return isDue || record.status == .rescued
     }
 
-    /// Its session is logged in, and knows when its login and its refresh token end.
+    /// Returns `true` if the session is logged in and knows when its login and its refresh token expire.
     private func mayEnd(_ host: Host) -> Bool {
-        guard let member = host.member, member.news == nil, !member.memory.isNews,
+        guard let member = host.member, member.news == nil, !member.memory.isUnpublished,
             let record = member.memory.record
         else { return false }
         return record.isLive && record.lineage == current && host.tokens == record.attempt
     }
 
-    /// What the host itself is about to do.
+    /// Returns the moves that the host itself makes next.
     private func nextSteps(of index: Int) -> [FleetMove] {
         if let request = hosts[index].request {
             guard request.answer == nil else {
-                // An answer that never comes is a lost one; where nobody dawdles it comes while the others are patient.
+                // A response that never arrives is lost. In a prompt world it arrives before the takeover timeout.
                 let isCut = request.readDeadline <= now && !(isPrompt && isReadToTheEnd(index))
                 return [.deliver(index)] + (isCut ? [.cut(index)] : [])
             }
@@ -169,7 +169,7 @@ extension FleetWorld {
             return ([.answered] + lost).map { .transact(index, $0) }
         case .keep: return [.keep(index)]
         case .grant: return [.send(index)]
-        // As long as it is being recorded it is waited for.
+        // The host waits while the response is being recorded.
         case .recover: return orphans.contains { $0.keeper == index } ? [] : [.recover(index)]
         case nil, .look, .grantLease, .hold, .postpone, .refuse, .adopt, .ask, .asked, .revoke,
             .finishNews:
@@ -179,21 +179,21 @@ extension FleetWorld {
 
     // MARK: Time
 
-    /// Somebody who has not been paused yet is paused when time passes now.
+    /// Whether the passing of time now would pause a host that has not been paused yet.
     var pausesSomebody: Bool { hosts.contains { isBusy($0) && !$0.isPaused } }
 
-    /// It has something under way, or its watch has just told it of a record that it has to put right.
+    /// Returns `true` if the host has a pending action, or must correct the record in etcd.
     func isBusy(_ host: Host) -> Bool {
         guard host.member != nil else { return false }
         return host.pending != nil || RecordOrdering(of: etcd.record, to: host.disk.record) == .older
     }
 
-    /// The next moment at which anything changes by itself; `nil`: none, or a request has to be answered before.
+    /// The next instant at which anything changes, or `nil` if there is none or if a request must be answered before.
     var nextInstant: Int64? {
         let timing = habit.timing
         var instants = hosts.flatMap { host -> [Int64] in
             guard let member = host.member else { return [] }
-            let turn = member.wish?.turn.map { ($0 + .nanoseconds(999_999_999)).seconds }
+            let turn = member.pendingRefresh?.turn.map { ($0 + .nanoseconds(999_999_999)).seconds }
             return [host.postponed, member.hold.map { $0.deadline.seconds } ?? 0, turn ?? 0]
         }
         if let lock = etcd.lock { instants.append(lock.endsAt) }
@@ -211,7 +211,7 @@ extension FleetWorld {
         }
         if habit.hasGrace {
             let reserve = (timing.request + timing.margin).wholeSeconds
-            // The last moments before an alarm.
+            // The last seconds before a deadline.
             for host in hosts where host.member?.hold != nil { instants.append(host.leaseEnds - reserve - 1) }
         }
         guard !isPrompt || !isAnybodyNeeded else { return nil }
@@ -225,14 +225,14 @@ extension FleetWorld {
 }
 
 extension FleetWorld {
-    /// Some host has something to do at this very moment.
+    /// Whether a host has anything to do now.
     private var isAnybodyNeeded: Bool {
         if let lock = etcd.lock, lock.endsAt <= now { return true }
         let key = FleetKey(self)
         return hosts.indices.contains { index in
             hostMoves(index).contains { move in
                 guard !move.isFault(in: self) else { return false }
-                // An answer that is on its way is nobody's to hasten.
+                // No host can hasten a delayed response.
                 if case .deliver = move { return false }
                 return FleetKey(after(move)) != key
             }

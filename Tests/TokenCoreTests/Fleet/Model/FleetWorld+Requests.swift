@@ -2,13 +2,13 @@
 
 @testable import TokenCore
 
-/// The token endpoint, and what is left of a request when its host stops.
+/// The token endpoint, and requests whose host has stopped.
 extension FleetWorld {
     mutating func send(_ index: Int) {
         guard case .grant(let attempt, let header, let until) = take(index),
             let intent = hosts[index].member?.hold?.intent
         else { return }
-        // The intent is on the disk before the request goes.
+        // The intent is on the disk before the request is sent.
         hosts[index].disk.sending = hosts[index].member?.memory.sending
         let timing = habit.timing
         let spare = (timing.request + timing.margin).wholeSeconds
@@ -24,7 +24,7 @@ extension FleetWorld {
         if !others.isEmpty, habit != .keeps, !intent.before.contains(.lost) {
             violation = "I1 a second send that was not declared"
         }
-        // A restored snapshot changes what is due under a host that may send already.
+        // A restored snapshot may change what is due while a host is already permitted to send.
         if header == etcd.record, !isDue, header.status != .rescued, !wasRestored {
             violation = "I7 a token is refreshed that nobody wants to be"
         }
@@ -94,7 +94,7 @@ extension FleetWorld {
     mutating func end(_ index: Int, _ answer: FleetRefreshOutcome) {
         hosts[index].request = nil
         if case .refused = answer {
-            // The intent is taken back, and with it what was recorded.
+            // The intent is withdrawn, and the recorded response with it.
             hosts[index].disk.sending = nil
             forgetRecording(index)
         }
@@ -122,7 +122,7 @@ extension FleetWorld {
         case .restart(let index):
             let disk = hosts[index].disk
             hosts[index].member = FleetMember(disk, timing: habit.timing)
-            let answer = disk.answer.flatMap { $0.placedIn == nil && !disk.isNews ? $0.attempt : nil }
+            let answer = disk.answer.flatMap { $0.placedIn == nil && !disk.isUnpublished ? $0.attempt : nil }
             hosts[index].tokens = answer ?? disk.record?.attempt
             tell(index) { $0.started(at: instant) }
         case .destroy(let index):
@@ -135,7 +135,9 @@ extension FleetWorld {
         }
     }
 
-    /// `recording`: the guard of its request goes on.
+    /// Stops a host.
+    ///
+    /// If `recording` is `true`, the guard of its request keeps running.
     private mutating func stop(_ index: Int, recording: Bool = false) {
         if !recording {
             for other in orphans.indices where orphans[other].keeper == index { orphans[other].keeper = nil }

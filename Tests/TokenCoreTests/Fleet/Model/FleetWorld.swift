@@ -2,27 +2,27 @@
 
 @testable import TokenCore
 
-/// A fleet of a few hosts with one session, etcd and an authorization server, all at one moment.
+/// The state of a few hosts with one session, etcd and an authorization server, at one instant.
 ///
-/// The hosts are the real ``FleetMember``; etcd, the server, the clock and the faults are the model's.
+/// The hosts are instances of ``FleetMember``. etcd, the server, the clock and the faults are modeled.
 struct FleetWorld {
-    /// How often something may still happen.
+    /// The number of times that each event may still happen.
     struct Budget: Hashable {
-        /// The access token ends.
+        /// The access token expires.
         var due = 0
-        /// Time passes while a host has something under way.
+        /// Time passes while a host has a pending action.
         var slow = 0
         /// A host stops and keeps its disk.
         var crash = 0
-        /// An agent is killed, and the guard of its request goes on and records the answer.
+        /// An agent is killed, and the guard of its request keeps running and records the response.
         var kill = 0
         /// A host is destroyed.
         var gone = 0
-        /// A request or an answer of the token endpoint is lost.
+        /// A request to the token endpoint, or its response, is lost.
         var lost = 0
-        /// The server acts in time, and its answer comes at any later moment.
+        /// The server acts in time, and its response arrives at any later time.
         var tardy = 0
-        /// An answer of etcd is lost.
+        /// A response of etcd is lost.
         var unanswered = 0
         var login = 0
         var logout = 0
@@ -30,13 +30,13 @@ struct FleetWorld {
         var gateway = 0
         /// The server answers 429.
         var busy = 0
-        /// A replica of the server lags, and refuses a token that it does not know yet.
+        /// A replica of the server lags, and rejects a token that it does not know yet.
         var lag = 0
         /// The server ends the login by itself.
         var ended = 0
-        /// A host is given a newer key of the fleet.
+        /// A host gets a newer key of the fleet.
         var rekey = 0
-        /// etcd is put back to an old snapshot.
+        /// etcd is restored from an old snapshot.
         var restore = 0
         /// A watch is late.
         var late = 0
@@ -46,52 +46,52 @@ struct FleetWorld {
         var token: Int
         var attempt: AttemptID
         var sentAt: Int64
-        /// A loss that this request brings about is not the protocol's fault.
+        /// Whether a loss caused by this request is not an error of the protocol.
         var isExcused: Bool
-        /// The host on whose disk its guard records the answer; `nil`: nobody does.
+        /// The host on whose disk a guard records the response, or `nil` if no guard does.
         var keeper: Int?
-        /// What the server has answered, if that is still on its way.
+        /// The delayed response of the server, if any.
         var answer: FleetRefreshOutcome?
-        /// When the connection is reset although an answer is on its way.
+        /// The time when the connection is reset even if a response is delayed.
         var readDeadline: Int64 = .max
     }
 
-    /// A transaction that nobody waits for any more.
+    /// A transaction for whose result no host waits any more.
     struct Delayed {
         var transaction: FleetTransaction
         var errand: FleetWrite
-        /// A person's login or logout.
-        var isNews: Bool
+        /// Whether the transaction writes a login or logout by the user.
+        var isUnpublished: Bool
         var leaseEnds: Int64
-        /// As which the sender knows the record's bytes.
+        /// The sealing of the record that the sender has seen last.
         var sealing: Int
     }
 
     struct Host {
-        /// `nil`: it is down.
+        /// The state of the running host, or `nil` while it is down.
         var member: FleetMember?
         var isGone = false
-        /// What is on its disk.
+        /// The state on the host's disk.
         var disk: FleetPersistentState
-        /// The answer to an attempt, recorded before its agent had it.
+        /// The response to an attempt, recorded before its agent had it.
         var recording: FleetRefreshOutcome?
-        /// What it waits for: a transaction, its disk, or the right moment to send.
+        /// The action that the host waits for: a transaction, its disk, or the time to send.
         var pending: FleetAction?
         var request: Request?
         var leaseEnds: Int64 = 0
-        /// Which bytes of the record it has seen last.
+        /// The sealing of the record that the host has seen last.
         var sealing = 0
-        /// It reserved although a late answer was there.
+        /// Whether the host reserved an attempt although a late response existed.
         var isOverLate = false
-        /// Time has passed while it waited for that; it was paid for once.
+        /// Whether time has passed during the pending action, which counts once against the budget.
         var isPaused = false
-        /// What its watch has told it of and has not been passed on.
+        /// The event of its watch that has not been delivered yet.
         var heard: FleetSnapshot?
-        /// Its session waits to be told whether it may refresh.
+        /// Whether the session waits for permission to refresh.
         var isAsking = false
-        /// Who brought the tokens that its session has.
+        /// The attempt that obtained the session's tokens.
         var tokens: AttemptID?
-        /// Its session does not want to refresh before.
+        /// The time before which the session does not refresh.
         var postponed: Int64 = 0
 
         var isIdle: Bool { pending == nil && request == nil && member?.step == .idle }
@@ -108,28 +108,30 @@ struct FleetWorld {
     var hosts: [Host]
     var orphans: [Request] = []
     var delayed: [Delayed] = []
-    /// Nobody dawdles: time passes only when no host has anything to do.
+    /// Whether time passes only while no host has anything to do.
     ///
-    /// No login may be lost then, if there is a grace.
+    /// If it does and there is a grace period, no login may be lost.
     var isPrompt = false
     var isDue = false
     var attempts: UInt64 = 0
-    /// The login that a person made last, and whether one has logged out of it since.
+    /// The user's most recent login.
+    ///
+    /// ``isOut`` is `true` after a logout from it.
     var current: Lineage
     var isOut = false
-    /// The logins that etcd has had.
+    /// The logins that have been written to etcd.
     var written: Set<Lineage> = []
-    /// Watches show what has changed, and hosts need not look.
+    /// Whether watches deliver the changes, so that hosts do not need to read them.
     var isShown = false
-    /// The hosts draw different moments when they wait for the same.
+    /// Whether hosts that wait for the same event wake at different times.
     var hasTurns = false
-    /// Persons on different hosts log in within one second.
+    /// Whether users on different hosts log in within one second.
     var isOneSecond = false
     var wasRestored = false
-    /// What this very step did wrong.
+    /// The invariant that the last move broke.
     var violation: String?
 
-    /// A fleet whose hosts all know of the one login there is.
+    /// Creates a fleet whose hosts all have the same login.
     init(_ habit: Habit, hosts count: Int, _ budget: Budget, fault: Fault? = nil, confirmations: Int = 0) {
         self.habit = habit
         self.fault = fault
@@ -168,7 +170,7 @@ struct FleetWorld {
 
     // MARK: Hosts
 
-    /// Lets a host react to an event, and does what it asks for at once, but for what takes time.
+    /// Delivers an event to a host, and performs its actions except those that take time.
     mutating func tell(_ index: Int, _ event: (inout FleetMember) -> [FleetAction]) {
         guard var member = hosts[index].member else { return }
         let actions = event(&member)
@@ -197,7 +199,7 @@ struct FleetWorld {
         }
     }
 
-    /// What the session makes of it.
+    /// Updates the state of the session after `action`.
     private mutating func note(_ action: FleetAction, _ index: Int) {
         switch action {
         case .grant, .recover, .postpone, .refuse: hosts[index].isAsking = false
@@ -209,11 +211,13 @@ struct FleetWorld {
         }
     }
 
-    /// What a read of etcd shows to a host.
+    /// Returns the snapshot that a host gets when it reads etcd.
     func shown(to index: Int) -> FleetSnapshot {
         var view = etcd.view(at: now)
         if fault == .restoreUnseen { view.place.cluster = 1 }
-        if fault == .lateAnswersIgnored { view.lates.removeAll { $0.parent == view.record?.generation } }
+        if fault == .lateAnswersIgnored {
+            view.lateResults.removeAll { $0.parent == view.record?.generation }
+        }
         if fault == .logoutForgotten, let record = view.record, record.status == .out,
             let own = hosts[index].disk.record, own.isLive, own.lineage == record.lineage
         {
@@ -223,17 +227,21 @@ struct FleetWorld {
         return view
     }
 
-    /// An answer or a login takes time to become durable; anything else can be read in etcd again.
+    /// Writes the host's state to its disk.
+    ///
+    /// Only a response or a login takes time to become durable. Everything else can be read from etcd again.
     private mutating func keep(_ memory: FleetPersistentState, _ index: Int) {
         let isNew = memory.answer != nil && memory.answer?.attempt != hosts[index].disk.answer?.attempt
-        guard !isNew, !memory.isNews else {
+        guard !isNew, !memory.isUnpublished else {
             hosts[index].pending = .keep(memory)
             return
         }
         finishKeeping(memory, index)
     }
 
-    /// It is durable; a session has the tokens of an answer from then on.
+    /// Completes a write to the host's disk.
+    ///
+    /// From then on, the session has the tokens of a response.
     mutating func finishKeeping(_ memory: FleetPersistentState, _ index: Int) {
         if let answer = memory.answer, answer.attempt != hosts[index].disk.answer?.attempt {
             hosts[index].tokens = answer.attempt
@@ -244,7 +252,7 @@ struct FleetWorld {
         tell(index) { $0.kept(at: instant) }
     }
 
-    /// What the host has on its disk is younger, or the machine with the guard is down.
+    /// Removes the recorded response, because the host's disk has newer state or the machine with the guard is down.
     mutating func forgetRecording(_ index: Int) {
         hosts[index].recording = nil
         for other in orphans.indices where orphans[other].keeper == index { orphans[other].keeper = nil }

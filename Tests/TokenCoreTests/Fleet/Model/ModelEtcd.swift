@@ -2,7 +2,7 @@
 
 @testable import TokenCore
 
-/// The keys of one session, carried out as etcd would.
+/// A model of etcd with the keys of one session.
 struct ModelEtcd {
     struct Lock {
         var attempt: AttemptID
@@ -10,13 +10,15 @@ struct ModelEtcd {
     }
 
     var record: FleetHeader?
-    /// Which bytes the record has: each time that it is sealed it is others.
+    /// The number of the sealing that produced the record's bytes.
+    ///
+    /// Each sealing produces different bytes.
     var sealing = 0
-    /// How often it was sealed, also before a snapshot was restored.
+    /// The total number of sealings, including those before a snapshot was restored.
     var sealings = 0
     var intent: FleetIntent?
     var lock: Lock?
-    var lates: [LateResponse] = []
+    var lateResults: [LateResponse] = []
     var place = FleetRevision(cluster: 1, revision: 1)
 
     func view(at now: Int64) -> FleetSnapshot {
@@ -24,14 +26,17 @@ struct ModelEtcd {
             record: record,
             intent: intent,
             lock: lock?.attempt,
-            lates: lates,
+            lateResults: lateResults,
             place: place,
             time: FleetTime(seconds: now)
         )
     }
 
-    /// Carries out `transaction`; `leaseEnds`: when the lease of its lock does, `sealing`: which bytes of the record the
-    /// sender knows.
+    /// Carries out `transaction`.
+    ///
+    /// Its lock's lease ends at `leaseEnds`, and its sender has last seen `sealing`.
+    ///
+    /// - Returns: `true` if the conditions held.
     mutating func apply(
         _ transaction: FleetTransaction,
         leaseEnds: Int64,
@@ -47,16 +52,17 @@ struct ModelEtcd {
     private func holds(_ condition: FleetTransaction.Condition, knowing sealing: Int, _ fault: Fault?) -> Bool
     {
         switch condition {
-        // What a comparison of revisions would say after they were used again.
+        // The result of comparing revisions that a restored snapshot uses again.
         case .record(let header):
             record == header && (header == nil || sealing == self.sealing) || fault == .revisionsCompared
                 || fault == .logoutForgotten
         case .intent(let value):
             intent == value || fault == .revisionsCompared && intent != nil && value != nil
         case .lock(let attempt): lock?.attempt == attempt || fault == .foreignLockDeleted && attempt != nil
-        case .late(let late): lates.contains(late)
+        case .late(let late): lateResults.contains(late)
         case .noLate(let lineage, let parent):
-            fault == .lateAnswersIgnored || !lates.contains { $0.lineage == lineage && $0.parent == parent }
+            fault == .lateAnswersIgnored
+                || !lateResults.contains { $0.lineage == lineage && $0.parent == parent }
         }
     }
 
@@ -76,40 +82,40 @@ struct ModelEtcd {
         case .putLock(let attempt): lock = Lock(attempt: attempt, endsAt: leaseEnds)
         case .deleteLock: lock = nil
         case .putLate(let late):
-            guard fault != .lateAnswersDropped, !lates.contains(late) else { return }
-            lates = (lates + [late]).sorted()
-        case .deleteLate(let late): lates.removeAll { $0 == late }
-        case .deleteLates: lates = []
+            guard fault != .lateAnswersDropped, !lateResults.contains(late) else { return }
+            lateResults = (lateResults + [late]).sorted()
+        case .deleteLate(let late): lateResults.removeAll { $0 == late }
+        case .deleteLates: lateResults = []
         }
     }
 }
 
-/// One rule of the protocol, taken away outside of the code that is tested.
+/// A rule of the protocol that the model breaks, outside of the code under test.
 enum Fault: CaseIterable {
-    /// A late answer to the present refresh token does not stop anybody from sending it again.
+    /// A late response to the current refresh token does not prevent hosts from sending the token again.
     case lateAnswersIgnored
-    /// The alarm knows the end of the lease, and not that of the server's grace.
+    /// The deadline depends on the lease, but not on the server's grace period.
     case graceUnwatched
-    /// A lock is deleted whoever holds it.
+    /// A lock is deleted by a host that does not hold it.
     case foreignLockDeleted
-    /// A gateway's 502 counts as the server's own word that it did nothing.
+    /// A gateway's 502 counts as a statement of the server that it did nothing.
     case gatewayBelieved
-    /// The first refusal is believed, although a replica may lag.
+    /// The first rejection is final, although a replica may lag.
     case refusalBelieved
-    /// Conditions compare what a restored snapshot uses again.
+    /// Conditions compare revisions, which a restored snapshot uses again.
     case revisionsCompared
-    /// A restored snapshot looks like the etcd that was.
+    /// A restored snapshot cannot be distinguished from the previous etcd.
     case restoreUnseen
-    /// A record that nobody proved by a refresh counts as proven.
+    /// A record that no refresh has proven counts as proven.
     case provenForgotten
-    /// What is laid beside the record does not get there.
+    /// Late responses are not stored next to the record.
     case lateAnswersDropped
-    /// The request is sent although its alarm went off.
+    /// The request is sent although its deadline has passed.
     case alarmIgnored
-    /// What was recorded for a killed agent is not looked for.
+    /// The response recorded for a killed agent is not read.
     case recordingForgotten
-    /// An answer is read only for as long as the server has to act.
+    /// A response is read only until the server's time to act has passed.
     case answersCut
-    /// A logout is taken back by whoever has not seen it.
+    /// A logout is undone by a host that has not seen it.
     case logoutForgotten
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+
+/// The one step that helps after an error.
+///
+/// ```swift
+/// Remedy.run("tokenctl unlock").labelled    // Run: tokenctl unlock
+/// Remedy.retry("in 30s").parenthesized      // (retry: in 30s)
+/// ```
+public struct Remedy: Equatable, Sendable {
+    /// The kind of a step, which is also its label on the terminal.
+    public enum Kind: String, CaseIterable, Sendable {
+        /// A command that can be pasted into a shell.
+        case run
+        /// A configuration key, an option, a variable or a file that needs another value.
+        case set
+        /// A manual page, or a command that shows more.
+        case see
+        /// A time, or what has to happen before the same request succeeds.
+        case retry
+    }
+
+    /// The kind, from which the label follows.
+    public let kind: Kind
+    /// The step without its label and without a full stop.
+    public let text: String
+
+    /// Creates a step of any kind.
+    public init(_ kind: Kind, _ text: String) {
+        self.kind = kind
+        self.text = text
+    }
+
+    /// Creates the advice to run `command`.
+    public static func run(_ command: String) -> Remedy { Remedy(.run, command) }
+
+    /// Creates the advice to change `setting`.
+    public static func set(_ setting: String) -> Remedy { Remedy(.set, setting) }
+
+    /// Creates the advice to read `page`.
+    public static func see(_ page: String) -> Remedy { Remedy(.see, page) }
+
+    /// Creates the advice to try again at `time`.
+    public static func retry(_ time: String) -> Remedy { Remedy(.retry, time) }
+
+    /// The step with its label, for a line of its own: `Run: tokenctl unlock`.
+    public var labelled: String {
+        let label =
+            switch kind {
+            case .run: "Run"
+            case .set: "Set"
+            case .see: "See"
+            case .retry: "Retry"
+            }
+        return "\(label): \(text)"
+    }
+
+    /// The step in parentheses, for the end of a line: `(run: tokenctl unlock)`.
+    public var parenthesized: String { "(\(kind.rawValue): \(text))" }
+}
