@@ -126,8 +126,7 @@ public struct AgentConnection: ~Copyable {
         while true {
             let check = Deadline(after: isFirst ? half : max(half, AgentConnection.checkInterval))
             guard check < deadline, try !socket.hasBytes(by: check) else { return }
-            guard try ConnectedAgentSocket.isAlive(at: path, within: half, of: maximumSilence) || isFirst
-            else {
+            guard try socket.isAlive(within: half, of: maximumSilence) || isFirst else {
                 throw .silent(socket: path, limit: maximumSilence)
             }
             isFirst = false

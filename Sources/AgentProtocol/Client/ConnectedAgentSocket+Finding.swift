@@ -70,18 +70,16 @@ extension ConnectedAgentSocket {
         }
     }
 
-    /// Checks on another connection whether the agent at `path` is alive, within `limit`, a part of `whole`.
+    /// Checks on another connection whether the agent is alive, within `limit`, a part of `whole`.
     ///
-    /// - Returns: `false` if the socket is gone: an agent that stops removes it before its last responses.
-    /// - Throws: ``ConnectionFailure/silent(socket:limit:)`` if there is a socket but no response.
-    static func isAlive(
-        at path: String,
-        within limit: Duration,
-        of whole: Duration
-    ) throws(ConnectionFailure) -> Bool {
+    /// - Returns: `false` if the socket is gone, or another process listens there: an agent that stops, or
+    ///   that another one replaces, gives up its socket before its last responses.
+    /// - Throws: ``ConnectionFailure/silent(socket:limit:)`` if the agent listens but does not respond.
+    borrowing func isAlive(within limit: Duration, of whole: Duration) throws(ConnectionFailure) -> Bool {
         let deadline = Deadline(after: limit)
         do throws(ConnectionFailure) {
             let socket = try ConnectedAgentSocket(path: path, timeout: limit)
+            guard socket.server == server else { return false }
             try unsafe socket.send(Array(AgentRequest(.get).head.utf8).span.bytes)
             guard try socket.hasBytes(by: deadline) else { throw .silent(socket: path, limit: whole) }
             return true

@@ -6,6 +6,8 @@ import Glibc
 struct ConnectedAgentSocket: ~Copyable {
     let descriptor: Int32
     let path: String
+    /// The process that was listening when this socket connected.
+    private(set) var server: Int32 = 0
 
     /// Connects to `path` and checks which user's process is listening there.
     ///
@@ -17,6 +19,7 @@ struct ConnectedAgentSocket: ~Copyable {
         guard descriptor >= 0 else { throw .system("create a socket", errno: errno) }
         let failure = ConnectedAgentSocket.connect(descriptor, to: path, timeout: timeout)
         if let failure { throw failure }
+        server = try ConnectedAgentSocket.server(of: descriptor, path)
     }
 
     deinit { close(descriptor) }
@@ -43,18 +46,24 @@ struct ConnectedAgentSocket: ~Copyable {
             return errno == EAGAIN
                 ? .silent(socket: path, limit: timeout) : .unreachable(socket: path, errno: errno)
         }
-        return foreignServer(descriptor, path)
+        return nil
     }
 
-    /// Returns a failure if the server runs as another user, as anyone can listen in an open directory.
-    private static func foreignServer(_ descriptor: Int32, _ path: String) -> ConnectionFailure? {
+    /// Returns the process that is listening.
+    ///
+    /// - Throws: ``ConnectionFailure/foreignServer(socket:uid:)`` if it runs as another user: anyone can
+    ///   listen in an open directory.
+    private static func server(of descriptor: Int32, _ path: String) throws(ConnectionFailure) -> Int32 {
         // struct ucred { pid_t pid; uid_t uid; gid_t gid; } is hidden behind _GNU_SOURCE.
         var credentials: (pid: Int32, uid: UInt32, gid: UInt32) = (0, .max, .max)
         var size = socklen_t(MemoryLayout.size(ofValue: credentials))
         guard unsafe getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else {
-            return .system("query the socket", errno: errno)
+            throw .system("query the socket", errno: errno)
         }
-        return credentials.uid == geteuid() ? nil : .foreignServer(socket: path, uid: credentials.uid)
+        guard credentials.uid == geteuid() else {
+            throw .foreignServer(socket: path, uid: credentials.uid)
+        }
+        return credentials.pid
     }
 
     /// Sends all of `bytes`.
