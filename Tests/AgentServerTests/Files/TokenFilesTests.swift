@@ -156,9 +156,9 @@ struct TokenFilesTests {
         await agent.serving.nextRefresh().answer(.failed(failure))
         #expect(try await Polling.until { await agent.runtime.agent.admittedAttempts == 0 })
         #expect(text(agent) == "token-1")
-        // No storm: the session's own pauses hold.
+        // No storm: the session's own backoff, a second here, holds.
         let count = agent.serving.refreshCount
-        await agent.advance(by: .milliseconds(1_500))
+        await agent.advance(by: .milliseconds(900))
         #expect(agent.serving.refreshCount == count)
         await agent.advance(by: .seconds(260))
         #expect(try await holds(nil, agent))
