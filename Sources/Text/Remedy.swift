@@ -42,6 +42,13 @@ public struct Remedy: Equatable, Sendable {
     /// Creates the advice to try again at `time`.
     public static func retry(_ time: String) -> Remedy { Remedy(.retry, time) }
 
+    /// Returns this step with `command` as the second one, unless it ends with that command already.
+    public func followed(by command: String) -> Remedy {
+        guard !text.bytewise.hasSuffix(command.bytewise) else { return self }
+        let endsWithCommand = kind == .run || text.bytewise.contains(", then run ".bytewise)
+        return Remedy(kind, endsWithCommand ? "\(text) && \(command)" : "\(text), then run \(command)")
+    }
+
     /// The step with its label, for a line of its own: `Run: tokenctl unlock`.
     public var labelled: String {
         let label =

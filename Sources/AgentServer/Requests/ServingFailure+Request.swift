@@ -139,12 +139,3 @@ extension RequestFailure {
         return last == UInt8(ascii: ".") ? String(Substring(text.utf8.dropLast())) : text
     }
 }
-
-extension Remedy {
-    /// Returns this step with `command` as the second one, unless it ends with that already.
-    fileprivate func followed(by command: String) -> Remedy {
-        guard !text.bytewise.hasSuffix(command.bytewise) else { return self }
-        let endsWithCommand = kind == .run || text.bytewise.contains(", then run ")
-        return Remedy(kind, endsWithCommand ? "\(text) && \(command)" : "\(text), then run \(command)")
-    }
-}

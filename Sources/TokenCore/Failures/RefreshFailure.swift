@@ -92,12 +92,3 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         return (remedy ?? unknown).followed(by: "tokenctl refresh \(session)")
     }
 }
-
-extension Remedy {
-    /// Returns this remedy with `command` as its second step.
-    func followed(by command: String) -> Remedy {
-        guard !text.hasSuffix(command) else { return self }
-        let isCommand = kind == .run || text.contains(", then run ")
-        return Remedy(kind, isCommand ? "\(text) && \(command)" : "\(text), then run \(command)")
-    }
-}

@@ -11,9 +11,7 @@ enum ConfigurationRemedy {
     private static let reloading: ByteText = ", then run tokenctl reload"
 
     /// Returns `change`, followed by the reload.
-    static func change(_ change: Remedy) -> Remedy {
-        Remedy(change.kind, "\(change.text), then run \(command)")
-    }
+    static func change(_ change: Remedy) -> Remedy { change.followed(by: command) }
 
     /// Runs `body`, and shortens the remedy of an error if the user has already made the change.
     ///
