@@ -11,7 +11,18 @@ struct DemoIssuerCommand: AsyncParsableCommand {
         abstract: "A small OAuth 2.0 and OpenID Connect server for demonstrations and tests.",
         discussion: """
             Listens on 127.0.0.1, prints one line of JSON, and runs until SIGTERM, SIGINT or the end of standard \
-            input. Every login is approved. Scripts change its behaviour under /_control/.
+            input. Every login is approved. Requests below the URL in "control" change what it does; their \
+            bodies are JSON:
+
+              GET requests?path=/token          the log of requests; DELETE empties it
+              GET counts                        requests by path, token requests by grant type
+              GET alive?token=TOKEN             whether a refresh token would be accepted
+              POST kill {"user": "alice"}       end the logins of a user; without a body, all
+              POST forget_access                reject the access tokens issued so far
+              POST settings {"access_ttl": 60}  change settings, also deny, rotation, delay_ms
+              POST queue {"path": "/token", "status": 500, "times": 1}
+                                                answer the next requests in this way
+              POST approve {"user_code": CODE}  approve a device login, or reject it with "deny": true
             """
     )
 

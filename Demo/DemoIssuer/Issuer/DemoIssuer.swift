@@ -116,7 +116,7 @@ package final class DemoIssuer: Sendable {
         try await ServerBootstrap(group: eventLoop)
             .serverChannelOption(ChannelOptions.backlog, value: 1024)
             .serverChannelOption(ChannelOptions.socketOption(.so_reuseaddr), value: 1)
-            .childChannelOption(ChannelOptions.socketOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { [weak self] in self?.prepare($0) ?? $0.close() }
             .bind(host: "127.0.0.1", port: port).get()
     }
