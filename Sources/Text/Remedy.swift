@@ -61,6 +61,9 @@ public struct Remedy: Equatable, Sendable {
         return "\(label): \(text)"
     }
 
+    /// The step as a line of its own below the message, without a line break.
+    public var indented: String { "  \(labelled)" }
+
     /// The step in parentheses, for the end of a line: `(run: tokenctl unlock)`.
     public var parenthesized: String { "(\(kind.rawValue): \(text))" }
 }

@@ -367,9 +367,10 @@ extension SessionAgent {
         await waitUntilLocked()
         guard phase == .locked else { return }
         if let refusal = await requests.vault.openStore(passphrase) {
+            let failure = RequestFailure(refusal)
             audit.add(.unlock, .failed, by: origin)
-            ports.logger.warning("unlock failed", metadata: ["reason": "\(refusal)"])
-            throw RequestFailure(refusal)
+            ports.logger.warning("unlock failed", metadata: ["reason": "\(failure.message)"])
+            throw failure
         }
         guard phase == .locked else { return }
         audit.add(.unlock, .done, by: origin)

@@ -155,10 +155,16 @@ package enum SlotRequest: Equatable, Sendable {
 
 /// The reason the store did not do what was requested.
 package enum StoreAccessError: Error, Equatable, Sendable {
-    /// The passphrase, key or command output does not open the store.
-    case wrongKey
+    /// The passphrase, key or command output does not open the store; the text is a clause for the user.
+    case wrongKey(
+        String = "wrong passphrase or key",
+        remedy: Remedy? = .see("unlock in tokenctl(1)")
+    )
     /// The user must enter the passphrase.
     case passphraseNeeded
+    /// The unlock method without the user failed, and the passphrase is another one; the text is a clause for
+    /// the user.
+    case passphraseLeft(String, remedy: Remedy?)
     /// Too many unlock attempts are pending.
     case busy(retryAfter: Duration)
     /// The store's current state does not permit the request; the text is a clause for the user.

@@ -112,14 +112,12 @@ extension RequestFailure {
     /// Creates the failure of a request to the store.
     init(_ refusal: StoreAccessError) {
         switch refusal {
-        case .wrongKey:
-            self.init(
-                code: .denied,
-                message: "wrong passphrase or key",
-                remedy: .see("unlock in tokenctl(1)")
-            )
+        case .wrongKey(let message, let remedy):
+            self.init(code: .denied, message: Self.clause(message), remedy: remedy)
         case .passphraseNeeded:
             self.init(code: .locked, message: "passphrase required", remedy: .run("tokenctl unlock"))
+        case .passphraseLeft(let message, let remedy):
+            self.init(code: .locked, message: Self.clause(message), remedy: remedy)
         case .busy(let retryAfter):
             self.init(
                 code: .temporarilyUnavailable,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 
 /// The session for a resource address, as known to the agent; its functions block.
 package struct SessionSource: Sendable {

@@ -26,7 +26,7 @@ package enum FailureReport {
     @discardableResult
     package static func tell(_ error: AgentError) -> Int32 {
         let shown = shown(error)
-        let remedy = shown.remedy.map { "  \($0.labelled)\n" } ?? ""
+        let remedy = shown.remedy.map { "\($0.indented)\n" } ?? ""
         StandardError.write("tokenctl: \(shown.clause)\n\(remedy)")
         return error.code.exitStatus
     }

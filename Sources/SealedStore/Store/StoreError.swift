@@ -115,6 +115,16 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether the error is about one unlock method, so that another one may open the vault.
+    package var isOfOneSlot: Bool {
+        switch self {
+        case .keyFileMissing, .keyFileUnusable, .keyFileSandboxed, .wrongKeyFile, .wrongExternalSecret,
+            .noExternalSecret:
+            true
+        default: false
+        }
+    }
+
     /// The description with the remedy in parentheses, for places with one line.
     package var advice: String { remedy.map { "\(self) \($0.parenthesized)" } ?? description }
 
@@ -133,13 +143,15 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .damagedVault:
             .retry("after restoring the vault file from a backup, or moving the state directory away")
         case .unacceptableCost: .retry("after restoring the vault file from a backup")
-        case .locked, .secretNeeded, .wrongPassphrase, .wrongExternalSecret: .run("tokenctl unlock")
+        case .locked, .secretNeeded, .wrongPassphrase: .run("tokenctl unlock")
         case .emptyPassphrase: .retry("with at least one character")
         case .keyFileMissing: .set("the key file back in its place, then run tokenctl unlock")
         case .keyFileUnusable:
             .retry("with a key file of your own with mode 0600 and at least 32 random bytes")
         case .keyFileSandboxed:
             .set("keyfile in [vault] to an existing file, then run tokenctl shutdown && tokenagent")
+        case .wrongExternalSecret(let source):
+            .set("\(source) back to what delivers this vault's key, then run tokenctl unlock")
         case .wrongKeyFile: .set("the original key file back in its place, then run tokenctl unlock")
         case .noExternalSecret(.systemdCredential, _, _):
             .set("LoadCredentialEncrypted= in the agent's unit, then run systemctl --user restart tokenagent")
@@ -170,7 +182,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .slotTooLarge: .retry("with a shorter one, such as a script of your own")
         case .slotSecretNeeded(let index):
             .retry("with the secret of slot \(index), or after removing the slot")
-        case .sessionsStored: .run("tokenctl logout --all")
+        case .sessionsStored: .run("tokenctl vault slots add")
         case .outOfMemory: .set("RLIMIT_MEMLOCK and MemoryMax to higher limits")
         }
     }

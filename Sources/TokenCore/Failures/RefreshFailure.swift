@@ -88,7 +88,8 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         }
         let unknown: Remedy =
             kind == .clientRejected
-            ? .set("the current client secret in [session.\(session)]") : .run("tokenctl config check")
+            ? .set("the current client secret in [session.\(session)]")
+            : .set("[session.\(session)] as its server requires")
         return (remedy ?? unknown).followed(by: "tokenctl refresh \(session)")
     }
 }

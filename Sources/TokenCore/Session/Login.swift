@@ -18,7 +18,7 @@ struct Login: Equatable, Sendable {
     /// not requested again.
     struct Refusal: Equatable, Sendable {
         var message: String
-        /// The advice, if it is not to change the configuration.
+        /// The advice, or `nil` for a role that needs a change of the configuration.
         var remedy: Remedy?
         var until: Instant
     }

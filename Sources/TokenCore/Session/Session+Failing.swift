@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 extension Session {
     /// The failure of a configured program or file that prevents refreshes, or `nil` if there is none.
     package var helperFailure: RefreshFailure? {
@@ -189,8 +191,11 @@ extension Session {
                 now: moment.now
             )
         )
-        let isSuspended = attempt.suspension != nil && setback.consequences.verdict == .retryThenSuspend
-        if isSuspended || setback.isClientRejected(at: moment.now), !isDerived(attempt.variant) {
+        // A suspension for another cause, which is corrected, leaves the client its time.
+        let wasRejected = attempt.suspension?.failure.kind == .clientRejected
+        if wasRejected && failure.kind == .clientRejected || setback.isClientRejected(at: moment.now),
+            !isDerived(attempt.variant)
+        {
             var failure = failure
             let why =
                 "the client's secret or key is wrong or expired, or the server is being changed"
@@ -276,7 +281,7 @@ extension Session {
         let delay = isDerived(variant) ? RetrySchedule.refusedRoleRetry : RetrySchedule.suspendedRetry
         let refusal = Login.Refusal(
             message: failure.message,
-            remedy: isDerived(variant) ? failure.remedy : nil,
+            remedy: remedy(for: variant, rejectedWith: failure, login),
             until: moment.now + delay
         )
         login.refuse(refusal, of: variant, at: moment.now)
@@ -284,6 +289,24 @@ extension Session {
         return release(attempt, login, after: failure.kind)
             + settleAll(misconfigured(by: refusal), variant: variant, at: moment.now)
             + advance(wanting: nextWanted(at: moment.now), at: moment)
+    }
+
+    /// Returns the remedy for requesters of a variant that was rejected.
+    ///
+    /// A refresh can only narrow the scopes of a login (RFC 6749 §6). A failure without the server's code is of
+    /// a kind of server that knows no variants.
+    private func remedy(
+        for variant: TokenVariant,
+        rejectedWith failure: RefreshFailure,
+        _ login: Login
+    ) -> Remedy? {
+        if isDerived(variant) || failure.remedy != nil { return failure.remedy }
+        guard failure.code != nil else { return .run("tokenctl get \(name)") }
+        guard variant.audience == nil, case .refreshToken = login.renewal else {
+            return .retry("with scopes and an audience that the authorization server permits")
+        }
+        let scopes = variant.scopes.map(ShellWord.quoted).joined(separator: " --scope ")
+        return .run("tokenctl login \(name) --scope \(scopes)")
     }
 
     private func release(_ attempt: Attempt, _ login: Login, after kind: FailureClass) -> [Effect] {

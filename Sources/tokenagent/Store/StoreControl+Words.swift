@@ -6,9 +6,16 @@ import SealedStore
 
 extension StoreAccessError {
     /// Creates the agent's error from the store's.
-    init(_ error: StoreError) {
+    ///
+    /// - Parameters:
+    ///   - error: the store's error.
+    ///   - passphraseIsLeft: whether a passphrase, which was not given, may open the store as well.
+    init(_ error: StoreError, passphraseIsLeft: Bool = false) {
         switch error {
-        case .wrongPassphrase, .wrongSecret, .wrongKeyFile, .wrongExternalSecret: self = .wrongKey
+        case _ where passphraseIsLeft && error.isOfOneSlot:
+            self = .passphraseLeft(error.description, remedy: error.remedy)
+        case .wrongPassphrase, .wrongSecret: self = .wrongKey()
+        case .wrongKeyFile, .wrongExternalSecret: self = .wrongKey(error.description, remedy: error.remedy)
         case .secretNeeded, .locked: self = .passphraseNeeded
         case .unavailable, .damagedVault, .outOfMemory, .olderCopy, .otherCounter, .counterNotConfigured,
             .unknownAge, .counterUnusable, .noExternalSecret:

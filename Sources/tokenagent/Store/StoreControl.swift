@@ -136,7 +136,8 @@ final class StoreControl: StoreControlling {
             try open(passphrase)
         } catch {
             refusal.withLock { $0 = error }
-            throw StoreAccessError(error)
+            let hasPassphrase = store.slots.contains { $0.source == .passphrase }
+            throw StoreAccessError(error, passphraseIsLeft: passphrase == nil && hasPassphrase)
         }
         refusal.withLock { $0 = nil }
         let wasWiped = isWiped.withLock { isWiped in
@@ -156,7 +157,11 @@ final class StoreControl: StoreControlling {
             keep(try store.unlock(with: secret, counter: counter.evidence))
         } else {
             let external = secrets.read(for: store.slots)
-            keep(try store.unlockAutomatically(external: external, counter: counter.evidence))
+            do throws(StoreError) {
+                keep(try store.unlockAutomatically(external: external.secrets, counter: counter.evidence))
+            } catch {
+                throw error == .secretNeeded ? external.failure ?? error : error
+            }
         }
     }
 
@@ -202,7 +207,9 @@ final class StoreControl: StoreControlling {
 
     func rekey(_ proof: VaultProof) throws(StoreAccessError) {
         try changing(proof) { () throws(StoreError) in
-            var known = secrets.read(for: store.slots).map { UnlockSecret.external(slot: $0.key, $0.value) }
+            var known = secrets.read(for: store.slots).secrets.map {
+                UnlockSecret.external(slot: $0.key, $0.value)
+            }
             if case .passphrase(let bytes) = proof { known.append(.passphrase(try .guarding(bytes))) }
             try store.rekey(with: known)
         }

@@ -25,20 +25,22 @@ struct ExternalSecrets: Sendable {
     /// A closure that returns whether the configuration permits this command to open the store.
     let mayRun: @Sendable ([String]) -> Bool
 
-    /// Reads the current secrets of `slots`, by slot.
+    /// Reads the current secrets of `slots`.
     ///
-    /// Those that fail are left out.
-    func read(for slots: [SlotDescription]) -> [Int: GuardedBytes] {
+    /// - Returns: The secrets by slot, and the error of the last one that could not be read.
+    func read(for slots: [SlotDescription]) -> (secrets: [Int: GuardedBytes], failure: StoreError?) {
         var secrets: [Int: GuardedBytes] = [:]
+        var failure: StoreError?
         for slot in slots {
             guard case .external(let provider, let name) = slot.source else { continue }
             do throws(StoreError) {
                 secrets[slot.index] = try read(provider, name)
             } catch {
                 logger.warning("automatic unlock failed", metadata: ["reason": "\(error)"])
+                failure = error
             }
         }
-        return secrets
+        return (secrets, failure)
     }
 
     /// Reads the current secret from `provider`.

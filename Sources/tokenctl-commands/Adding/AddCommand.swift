@@ -197,7 +197,7 @@ struct AddCommand: ParsableCommand {
     /// Prints the command to run next, after the command of `remedy` if there is one.
     private func sayNext(_ command: String, after remedy: Remedy?) throws(AgentError) {
         let commands = [remedy?.text, command].compactMap(\.self).joined(separator: " && ")
-        try say("  " + Remedy.run(commands).labelled)
+        try say(Remedy.run(commands).indented)
     }
 
     /// Prints a line for the user, unless a program reads the output.

@@ -31,10 +31,6 @@ struct ResourceSessionLookup {
         var server = NewSessionServer(issuer: issuer, resource: address.text)
         let offer = try server.examined(by: endpoint, for: name)
         for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
-        try confirm(offer)
-        // An issuer that the user confirmed is for this login only; an issuer that the user named is for all
-        // logins.
-        server.issuer = issuer
         guard offer?.features?.contains("registration") == true else {
             throw AgentError(
                 .badRequest,
@@ -42,6 +38,10 @@ struct ResourceSessionLookup {
                 remedy: .run("tokenctl add \(name) --url \(ShellWord.quoted(address.text)) --client-id ID")
             )
         }
+        try confirm(offer)
+        // An issuer that the user confirmed is for this login only; an issuer that the user named is for all
+        // logins.
+        server.issuer = issuer
         let newSession = NewSession(name: name, server: server, client: NewSessionClient())
         let draft = try SessionDraft(newSession, try ResolvedSession(newSession, offer), offer)
         let file = try SessionFile(name, for: endpoint)

@@ -37,7 +37,7 @@ struct ReloadCommand: ParsableCommand {
         guard late > 0 else { return }
         StandardError.write(
             "tokenctl: \(late) change\(late == 1 ? " takes" : "s take") effect only after a restart of the agent\n"
-                + "  \(ReloadReport.restart.labelled)\n"
+                + "\(ReloadReport.restart.indented)\n"
         )
         throw ExitCode(FailureCode.internal.exitStatus)
     }

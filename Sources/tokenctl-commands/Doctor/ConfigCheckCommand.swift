@@ -3,6 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 import CommandCore
+import Text
 
 /// The command `config check`, in which `tokenagent` reads the configuration and reports all errors.
 struct ConfigCheckCommand: ParsableCommand {
@@ -29,7 +30,7 @@ struct ConfigCheckCommand: ParsableCommand {
         } else if report.isGood {
             try StandardOutput.line(TerminalText.escaped(report.summary, longest: 8192))
             if report.message.sessions == 0 {
-                try StandardOutput.line("  \(ConfiguredSessions.remedy.labelled)")
+                try StandardOutput.line(ConfiguredSessions.remedy.indented)
             }
         }
         if let difference, !difference.differences.isEmpty, !agent.wantsJSON {
@@ -37,7 +38,7 @@ struct ConfigCheckCommand: ParsableCommand {
             for line in difference.differences {
                 try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
             }
-            try StandardOutput.line("  \(difference.remedy.labelled)")
+            try StandardOutput.line(difference.remedy.indented)
         }
         guard !report.isGood else { return }
         for line in report.complaints {

@@ -91,7 +91,8 @@ struct Doctor {
         do {
             var agent = try running.connect()
             let about: AgentMessage = try agent.message(AgentRequest(.get), timeout: .seconds(5))
-            return [reached(about), version(about), lock(about)] + ownChecks(&agent) + sessions(&agent)
+            return [reached(about), version(about), lock(about)] + otherStore(of: about) + ownChecks(&agent)
+                + sessions(&agent)
         } catch {
             return unreached(error)
         }
@@ -202,6 +203,22 @@ struct Doctor {
             "the agent is \(version), tokenctl is \(AgentRelease.version)",
             remedy: ReloadReport.restart
         )
+    }
+
+    /// Returns a warning if the agent uses another store than the environment names, which happens where another
+    /// shell with other variables started it.
+    private func otherStore(of about: AgentMessage) -> [Finding] {
+        guard endpoint.socket == nil, !AgentPaths.namesSocket(), let store = about.store,
+            let own = try? AgentPaths().stateDirectory, !PrivateDirectory.isSame(store, own)
+        else { return [] }
+        return [
+            Finding(
+                .warning,
+                "agent's store",
+                "the agent keeps its sessions in \(store), and this shell's variables name \(own)",
+                remedy: .run("tokenctl shutdown && tokenagent")
+            )
+        ]
     }
 
     private func lock(_ about: AgentMessage) -> Finding {

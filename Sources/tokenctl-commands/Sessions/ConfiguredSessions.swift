@@ -13,7 +13,7 @@ enum ConfiguredSessions {
     private static let maximumNames = 8
 
     /// The lines that are printed if there are no sessions.
-    static let none = [noneMessage, "  \(remedy.labelled)"]
+    static let none = [noneMessage, remedy.indented]
 
     /// Returns the names of the sessions, or `nil` if neither a running agent nor the configuration has them.
     ///

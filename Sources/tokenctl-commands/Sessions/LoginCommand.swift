@@ -112,6 +112,9 @@ struct LoginCommand: ParsableCommand {
         guard !readsRefreshToken || flow == nil || flow == .import else {
             throw ValidationError("--refresh-token-stdin requires --flow import")
         }
+        guard !pastesRedirect || flow == nil || flow == .browser else {
+            throw ValidationError("--paste requires --flow browser")
+        }
     }
 
     func run() throws {
@@ -190,6 +193,7 @@ struct LoginCommand: ParsableCommand {
 
     private var impliedFlow: Flow? {
         if readsRefreshToken { return .import }
-        return readsPassword ? .password : nil
+        if readsPassword { return .password }
+        return pastesRedirect ? .browser : nil
     }
 }

@@ -59,7 +59,7 @@ struct SessionRow {
     var remedy: String? {
         message.remedy.map {
             let text = TerminalText.escaped($0.text, longest: SessionRow.maximumRemedyLength)
-            return "  " + Remedy($0.kind, text).labelled
+            return Remedy($0.kind, text).indented
         }
     }
 

@@ -29,6 +29,8 @@ struct UnlockCommand: ParsableCommand {
             try agent.endpoint.send(AgentRequest(.post, "unlock"))
         } catch {
             guard error.code == .locked else { throw error }
+            // Another remedy than this command: an unlock method failed, and a passphrase is the other way.
+            if error.remedy != .run("tokenctl unlock") { FailureReport.tell(error) }
             try unlock(with: try VaultPassphrase.present())
         }
     }

@@ -56,7 +56,7 @@ struct VaultSlotsCommand: ParsableCommand {
                 let index = vault.slots?.first(where: { $0.type == .keyFile })?.index
             else { return }
             try StandardOutput.line("note: the key file (slot \(index)) still unlocks the store")
-            try StandardOutput.line("  Run: tokenctl vault slots remove \(index)")
+            try StandardOutput.line(Remedy.run("tokenctl vault slots remove \(index)").indented)
         }
     }
 

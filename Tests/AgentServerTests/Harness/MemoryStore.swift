@@ -136,10 +136,10 @@ final class MemoryStore: StoreControlling {
     func unlock(passphrase: [UInt8]?) throws(StoreAccessError) {
         guard let passphrase else {
             guard let file = keyFile.withLock({ $0 }) else { throw .passphraseNeeded }
-            guard file.isRight() else { throw .wrongKey }
+            guard file.isRight() else { throw .wrongKey() }
             return locked.withLock { $0 = false }
         }
-        guard passphrase == Array(self.passphrase.utf8) else { throw .wrongKey }
+        guard passphrase == Array(self.passphrase.utf8) else { throw .wrongKey() }
         try? memory.unlock()
         locked.withLock { $0 = false }
     }
@@ -174,7 +174,7 @@ final class MemoryStore: StoreControlling {
             slowness.withLock { $0 }?.wait()
             if bytes == Array(passphrase.utf8) { return }
         }
-        throw .wrongKey
+        throw .wrongKey()
     }
 }
 

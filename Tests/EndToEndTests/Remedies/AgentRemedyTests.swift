@@ -167,6 +167,13 @@ extension EndToEnd {
                 followed: .command(more: "--issuer ISSUER --client-id demo-public --flow password")
             ),
             RemedyCase(
+                name: "a scope that the login does not have",
+                remedy: "tokenctl login work --scope 'reports'",
+                arguments: ["get", "work", "--scope", "reports"],
+                prepare: { try await $0.logIn() },
+                followed: .command(more: Scene.password.more, input: Scene.password.input)
+            ),
+            RemedyCase(
                 name: "a server without a token endpoint",
                 remedy: "[session.work] as its server requires, then run tokenctl login work",
                 arguments: ["login", "work"] + Scene.password.more.split(separator: " ").map(String.init),
@@ -216,6 +223,22 @@ extension EndToEnd {
             // No agent is there, and nothing else is wrong.
             let after = try await agent.shell("\(state) TOKENAGENT_\(set) tokenctl status")
             #expect(after.status == 3, "\(after)")
+        }
+
+        @Test func `an agent with another store than the shell's is named, and replaced as it is said`()
+            async throws
+        {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let other = "XDG_STATE_HOME=$HOME/other; export XDG_STATE_HOME;"
+            let before = try await scene.paste("\(other) tokenctl doctor")
+            let remedy = try #require(PrintedRemedy(before, holding: "keeps its sessions in"), "\(before)")
+            #expect(
+                try await !scene.paste("tokenctl doctor").standardOutput.contains("keeps its sessions in")
+            )
+            let command = try #require(remedy.command)
+            let after = try await scene.paste("\(other) \(command) && tokenctl doctor; tokenagent -k")
+            #expect(!after.standardOutput.contains("keeps its sessions in"), "\(after)")
         }
 
         @Test(arguments: ["NO_PROXY=mcp.example.com", "HTTPS_PROXY=http://127.0.0.1:9"])

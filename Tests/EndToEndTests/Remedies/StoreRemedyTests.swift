@@ -133,10 +133,14 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a new vault for a store with sessions",
-                remedy: "tokenctl logout --all",
+                remedy: "tokenctl vault slots add",
                 arguments: ["vault", "init", "--type", "keyfile"],
+                input: "correct horse\n",
+                again: ["vault", "slots", "remove", "1", "--passphrase-stdin"],
                 prepare: { try await $0.logIn() },
-                followed: .command()
+                followed: .shell(
+                    "echo correct horse | tokenctl vault slots add --type passphrase --passphrase-stdin"
+                )
             ),
             RemedyCase(
                 name: "a key file that the agent does not reach",

@@ -47,10 +47,42 @@ extension EndToEnd {
             #expect(log.contains("locked (run: tokenctl unlock)"), "\(log)")
             #expect(!log.contains("failed("), "\(log)")
             #expect(try await scene.agent.tokenctl("get", "work").status == 6)
+            let refusal = try await scene.agent.tokenctl("unlock")
+            #expect(refusal.status != 0 && refusal.standardError.contains(scene.agent.home.path("unlock")))
+            #expect(!refusal.standardError.contains("passphrase"), "\(refusal)")
             // Repaired, it opens the store without a restart.
             try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
             #expect(try await scene.agent.tokenctl("unlock").status == 0)
             #expect(try await scene.token() == token)
+        }
+
+        @Test func `where a passphrase is left, unlock says why the command failed before it asks for it`()
+            async throws
+        {
+            let scene = try await Scene()
+            let command = scene.agent.home.path("unlock")
+            try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
+            try scene.agent.configure(unlockCommand: [command])
+            try await scene.agent.start()
+            for (method, path, slot) in [
+                ("POST", "slots", #"{"type":"command","command":["\#(command)"]}"#),
+                ("POST", "slots", #"{"type":"passphrase","passphrase":"correct horse"}"#),
+                ("DELETE", "slots/0", "{}"),
+            ] {
+                let made = try await scene.agent.changeVault(method, path, slot)
+                try #require(made.status == 200, "\(made.text)")
+            }
+            try await scene.agent.end()
+            try scene.agent.home.write("#!/bin/sh\nexit 3\n", to: "unlock", mode: 0o700)
+            try await scene.agent.start()
+            let refusal = try await scene.agent.tokenctl("unlock")
+            #expect(refusal.standardError.contains("\(command) delivered no key"), "\(refusal)")
+            #expect(refusal.standardError.contains("--passphrase-stdin"), "\(refusal)")
+            let unlocked = try await scene.agent.tokenctl(
+                ["unlock", "--passphrase-stdin"],
+                input: "correct horse\n"
+            )
+            #expect(unlocked.status == 0, "\(unlocked)")
         }
 
         @Test(.full) func `a command that hangs is given up after half a minute`() async throws {

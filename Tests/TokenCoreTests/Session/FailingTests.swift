@@ -9,7 +9,9 @@ import Text
     private static let temporary: [FailureClass] = [
         .unreachable, .insecure, .ambiguous, .misbehaved, .busy, .storage, .helperFailed,
     ]
-    private static let correction = Remedy.run("tokenctl config check && tokenctl refresh work")
+    private static let correction = Remedy.set(
+        "[session.work] as its server requires, then run tokenctl refresh work"
+    )
 
     @Test(arguments: temporary)
     func `no temporary failure ends a session, however often it comes`(kind: FailureClass) {
@@ -302,6 +304,17 @@ import Text
         #expect(script.session.wakeTime == planned)
     }
 
+    @Test func `a client that is rejected after another mistake was corrected has its time as well`() {
+        var script = SessionScript.ready()
+        _ = script.fail(script.sleepUntilWake(), .misconfigured)
+        let effects = script.fail(script.force(), .clientRejected)
+        let isTemporary = effects.contains { effect in
+            guard case .reply(_, .failure(.temporarilyUnavailable)) = effect else { return false }
+            return true
+        }
+        #expect(isTemporary, "\(effects)")
+    }
+
     @Test func `a refusal of the client does not confirm that a grant is dead`() {
         var script = SessionScript.ready(lifetime: .seconds(60))
         _ = script.fail(script.sleepUntilWake(), .grantDead)
@@ -348,18 +361,24 @@ import Text
         }
     }
 
-    @Test func `a refused scope stops that scope only`() {
+    @Test(arguments: [
+        // A kind of server that knows no scopes names no code.
+        (nil, nil, Remedy.run("tokenctl get work")),
+        ("invalid_scope", nil, .run("tokenctl login work --scope 'a;b' --scope 'admin'")),
+        (
+            "invalid_target", "https://api.example.com",
+            .retry("with scopes and an audience that the authorization server permits")
+        ),
+    ])
+    func `a refused scope stops that scope only`(code: String?, audience: String?, remedy: Remedy) {
         var script = SessionScript.ready()
-        let admin = TokenVariant(scopes: ["admin"], audience: nil)
-        let (first, begin) = script.get(admin)
-        #expect(
-            script.fail(begin, .variantRefused).reply(to: first)
-                == .failure(.misconfigured(message: "no luck", remedy: Self.correction))
-        )
-        let (second, again) = script.get(admin)
-        #expect(
-            again.reply(to: second) == .failure(.misconfigured(message: "no luck", remedy: Self.correction))
-        )
+        let variant = TokenVariant(scopes: ["admin", "a;b"], audience: audience)
+        let (first, begin) = script.get(variant)
+        let failure = RefreshFailure(kind: .variantRefused, code: code, message: "no luck")
+        let told = Reply.failure(.misconfigured(message: "no luck", remedy: remedy))
+        #expect(script.answer(begin, .failed(failure)).reply(to: first) == told)
+        let (second, again) = script.get(variant)
+        #expect(again.reply(to: second) == told)
         #expect(!again.sendsRequest)
         #expect(script.session.status.state == .ready)
     }

@@ -3,6 +3,7 @@
 import AgentProtocol
 import CommandCore
 import Testing
+import Text
 
 /// Which session an address means.
 struct ResourceAddressTests {

@@ -173,6 +173,6 @@ enum NetworkSetup {
             return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true
         }
         let login = Remedy.run("tokenctl login \(ShellWord.quoted(request.options.url ?? "URL"))")
-        return SetupPlan(changes: [item], notes: ["log in once \(login.parenthesized)"])
+        return SetupPlan(changes: [item], notes: ["log in unless you have \(login.parenthesized)"])
     }
 }
