@@ -12,7 +12,7 @@ import TokenCore
 /// Requests and replies are frames on one socket; a number in each matches a reply to its request.
 ///
 /// - Entry points: ``run(_:environment:timeLimit:)``, ``examine(_:digesting:)``, ``adopt(_:keepsFormer:)``,
-///   and ``SerialCommands``, which runs a program that prints a secret only once at a time.
+///   and ``SecretCommandRunner``, which runs a program that prints a secret only once at a time.
 /// - May not: send the name of a program; it sends the index of a command in a table that both sides have.
 /// - Runs on: the event loop that it is given. Safe to call from any thread.
 package final class CommandRunnerClient: CommandRunning, ProcessExamining {
@@ -25,20 +25,20 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     /// The state of the socket, which is opened as a channel only at the first request.
     ///
     /// Many agents never run a command, and no start of the agent waits for the channel.
-    private enum End {
+    private enum SocketState {
         case socket(Int32)
         case link(EventLoopFuture<Link>)
     }
 
     private let loop: any EventLoop
-    private let end: Mutex<End>
+    private let end: Mutex<SocketState>
     private let lastNumber = Atomic<UInt64>(0)
-    private let commands: Mutex<Commands>
+    private let commands: Mutex<CommandIndices>
     /// The previous commands, which the runner knows too, while a session of the previous table still exists.
-    private let former = Mutex<Commands?>(nil)
+    private let former = Mutex<CommandIndices?>(nil)
 
     /// The commands of one configuration, each with its index in the table.
-    private struct Commands {
+    private struct CommandIndices {
         var digest: [UInt8]
         var indices: [CommandTable.Entry: UInt32]
 
@@ -49,9 +49,9 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         }
 
         /// Returns the index and operation for `words`, or `nil` if the configuration has no such command.
-        func find(_ words: [String]) -> (index: UInt32, order: CommandOperation?)? {
+        func find(_ words: [String]) -> (index: UInt32, order: RollbackCounterOperation?)? {
             if let index = indices[CommandTable.Entry(words: words)] { return (index, nil) }
-            for order in CommandOperation.allCases where words.last == order.word {
+            for order in RollbackCounterOperation.allCases where words.last == order.word {
                 let entry = CommandTable.Entry(words: Array(words.dropLast()), takesOrder: true)
                 if let index = indices[entry] { return (index, order) }
             }
@@ -63,7 +63,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     ///
     /// The socket is registered with `loop` at the first request.
     package init(socket: Int32, table: CommandTable, on loop: any EventLoop) {
-        commands = Mutex(Commands(table))
+        commands = Mutex(CommandIndices(table))
         end = Mutex(.socket(socket))
         self.loop = loop
     }
@@ -108,10 +108,10 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         guard let ((index, order), digest) = known else {
             throw CommandFailure(message: "\(name) is not a command of the configuration")
         }
-        var variables: [CommandVariable: String] = [:]
+        var variables: [CommandEnvironmentVariable: String] = [:]
         for (variable, value) in environment {
-            guard let known = CommandVariable(name: variable),
-                value.utf8.count <= CommandVariable.maximumValueLength
+            guard let known = CommandEnvironmentVariable(name: variable),
+                value.utf8.count <= CommandEnvironmentVariable.maximumValueLength
             else {
                 throw CommandFailure(message: "cannot pass \(variable) to \(name)")
             }
@@ -140,14 +140,14 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         if !keepsFormer { former.withLock { $0 = nil } }
         guard commands.withLock({ $0.digest != table.digest }) else { return }
         let number = lastNumber.add(1, ordering: .relaxed).newValue
-        let result = try await exchange(number, RunnerFrame.loading(number))
+        let result = try await exchange(number, RunnerFrameKind.loading(number))
         guard result.standardOutput == table.digest else {
             throw CommandFailure(
                 message: "the configuration changed while it was read (run: tokenctl reload)"
             )
         }
         let old = commands.withLock { commands in
-            defer { commands = Commands(table) }
+            defer { commands = CommandIndices(table) }
             return commands
         }
         if keepsFormer { former.withLock { $0 = old } }

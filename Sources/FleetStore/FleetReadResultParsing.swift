@@ -14,7 +14,7 @@ struct FleetReadResultParsing {
     private static let tolerance = Duration.seconds(10)
 
     /// Parses the result of a read.
-    func readResult(_ answer: EtcdResponse<EtcdRange>) throws(FleetStoreError) -> FleetReadResult {
+    func readResult(_ answer: EtcdResponse<EtcdRangeResult>) throws(FleetStoreError) -> FleetReadResult {
         guard let date = answer.date, !answer.content.hasMore else {
             throw FleetStoreError(.unavailable, "etcd's response is incomplete or has no Date header")
         }
@@ -86,7 +86,7 @@ struct FleetReadResultParsing {
 
     private func read(
         _ value: [UInt8],
-        _ key: FleetKeyName,
+        _ key: FleetEtcdKey,
         into readResult: inout FleetReadResult
     ) throws(FleetStoreError) {
         // Readers reserve nothing and have no key for intents, but report to the user what the keepers wait
@@ -119,7 +119,7 @@ struct FleetReadResultParsing {
         }
     }
 
-    private func take(_ value: [UInt8], _ key: FleetKeyName, into readResult: inout FleetReadResult) {
+    private func take(_ value: [UInt8], _ key: FleetEtcdKey, into readResult: inout FleetReadResult) {
         guard records.role == .keeper else { return }
         do throws(FleetValueError) {
             readResult.view.lateResults.append(try records.late(value, under: key, since: epoch))

@@ -88,7 +88,7 @@ extension FleetStore {
             // A member reports its status to everybody, but its contents only to authorized users.
             if member.hasLeader {
                 let hosts = records.names.hosts
-                try await client.checkReading(EtcdKeys(from: hosts.start, upTo: hosts.end), at: endpoint)
+                try await client.checkReading(EtcdKeyRange(from: hosts.start, upTo: hosts.end), at: endpoint)
             }
         } catch {
             member.storeError = storeError(error)
@@ -103,7 +103,7 @@ extension FleetStore {
     }
 
     package func withdraw(host: UInt64) async throws(FleetStoreError) {
-        try await change(.delete(EtcdKeys(key: records.names.bytes(of: records.names.key(ofHost: host)))))
+        try await change(.delete(EtcdKeyRange(key: records.names.bytes(of: records.names.key(ofHost: host)))))
     }
 
     package func discardUnreadable(
@@ -121,7 +121,7 @@ extension FleetStore {
             if: unreadable.map { .value(key: $0.key, $0.value) },
             then: unreadable.map { pair in
                 let isIntent = records.names.key(named: pair.key)?.kind == .intent
-                guard isIntent, let standIn else { return .delete(EtcdKeys(key: pair.key)) }
+                guard isIntent, let standIn else { return .delete(EtcdKeyRange(key: pair.key)) }
                 return .put(key: pair.key, value: standIn)
             }
         )

@@ -17,7 +17,7 @@ package final class FleetStore: FleetSharing {
     let records: FleetRecords
     private let timekeeper: any Timekeeper
     private let memory: SealedMemory
-    private let etcdTime = EtcdTime()
+    private let etcdTime = EtcdClockEstimate()
     /// The time without data after which the watch is reopened.
     let silence: Duration
     let flow = WatchHealth()
@@ -53,12 +53,12 @@ package final class FleetStore: FleetSharing {
         return etcdTime.time(at: moment.now).map { moment.wallTime - $0 }
     }
 
-    private var clock: FleetClock {
+    private var clock: FleetClockReading {
         let moment = timekeeper.moment
         // Without a response there is nothing in etcd to date, and values stored here are read with the same
         // clock.
         let time = etcdTime.time(at: moment.now) ?? moment.wallTime
-        return FleetClock(now: moment.now, wallTime: moment.wallTime, etcdTime: time)
+        return FleetClockReading(now: moment.now, wallTime: moment.wallTime, etcdTime: time)
     }
 
     // MARK: Calls
@@ -94,16 +94,16 @@ package final class FleetStore: FleetSharing {
         let value = try FleetStoreError.sealing { () throws(StorageFailure) in
             try records.value(FleetRefreshRequest(lineage: lineage, generation: generation), of: session)
         }
-        let key = records.names.bytes(of: FleetKeyName(.want, of: records.names.name(of: session)))
+        let key = records.names.bytes(of: FleetEtcdKey(.want, of: records.names.name(of: session)))
         let lease = try await grantLease(FleetStore.wishLifetime)
         try await change(.put(key: key, value: value, lease: lease.id))
     }
 
     /// Reads all keys of the session.
-    func read(_ session: SessionName) async throws(FleetStoreError) -> EtcdResponse<EtcdRange> {
+    func read(_ session: SessionName) async throws(FleetStoreError) -> EtcdResponse<EtcdRangeResult> {
         let range = records.names.all(of: records.names.name(of: session))
         return try await call { client throws(EtcdFailure) in
-            try await client.range(EtcdKeys(from: range.start, upTo: range.end))
+            try await client.range(EtcdKeyRange(from: range.start, upTo: range.end))
         }
     }
 
@@ -148,7 +148,7 @@ package final class FleetStore: FleetSharing {
         try FleetTransactionSealing(
             records: records,
             readResult: readResult,
-            contents: contents.mapValues { FleetContent(snapshot: $0, binding: binding) },
+            contents: contents.mapValues { FleetSessionContent(snapshot: $0, binding: binding) },
             lease: lease,
             clock: clock
         ).sealed(transaction)
@@ -159,7 +159,7 @@ package final class FleetStore: FleetSharing {
         in readResult: FleetReadResult,
         as binding: FleetBinding
     ) throws(FleetStoreError) -> SessionSnapshot? {
-        let found: FleetContent?
+        let found: FleetSessionContent?
         do throws(FleetValueError) {
             found = try content(of: attempt, in: readResult)
         } catch {
@@ -183,10 +183,10 @@ package final class FleetStore: FleetSharing {
     private func content(
         of attempt: AttemptID,
         in readResult: FleetReadResult
-    ) throws(FleetValueError) -> FleetContent? {
+    ) throws(FleetValueError) -> FleetSessionContent? {
         let name = records.names.name(of: readResult.session)
-        func value(_ kind: FleetKeyName.Kind) -> [UInt8]? {
-            readResult.values[records.names.bytes(of: FleetKeyName(kind, of: name))]
+        func value(_ kind: FleetEtcdKey.Kind) -> [UInt8]? {
+            readResult.values[records.names.bytes(of: FleetEtcdKey(kind, of: name))]
         }
         if readResult.view.record?.attempt == attempt {
             let values = FleetRecordValues(record: value(.record), access: value(.access))
@@ -197,7 +197,7 @@ package final class FleetStore: FleetSharing {
             let bytes = value(late.kind)
         else { return nil }
         // Only the record is certain to have the newest epoch.
-        let key = FleetKeyName(late.kind, of: name)
+        let key = FleetEtcdKey(late.kind, of: name)
         return try records.open(late: bytes, under: key, of: readResult.session, at: clock).content
     }
 
@@ -221,7 +221,7 @@ package final class FleetStore: FleetSharing {
         _ session: SessionName,
         as binding: FleetBinding
     ) throws(FleetStoreError) -> [UInt8] {
-        let content = FleetContent(snapshot: snapshot, binding: binding)
+        let content = FleetSessionContent(snapshot: snapshot, binding: binding)
         return try FleetStoreError.sealing { () throws(StorageFailure) in
             try records.kept(content, of: attempt, session, at: clock)
         }
@@ -282,8 +282,8 @@ extension EtcdTransaction {
         self.init(
             if: sealed.conditions.map { condition in
                 switch condition {
-                case .absent(let key): .absent(EtcdKeys(key: key))
-                case .noneBetween(let start, let end): .absent(EtcdKeys(from: start, upTo: end))
+                case .absent(let key): .absent(EtcdKeyRange(key: key))
+                case .noneBetween(let start, let end): .absent(EtcdKeyRange(from: start, upTo: end))
                 case .value(let key, let value): .value(key: key, value)
                 }
             },
@@ -291,8 +291,8 @@ extension EtcdTransaction {
                 switch change {
                 case .put(let key, let value, let isLeased):
                     .put(key: key, value: value, lease: isLeased ? sealed.lease : nil)
-                case .delete(let key): .delete(EtcdKeys(key: key))
-                case .deleteBetween(let start, let end): .delete(EtcdKeys(from: start, upTo: end))
+                case .delete(let key): .delete(EtcdKeyRange(key: key))
+                case .deleteBetween(let start, let end): .delete(EtcdKeyRange(from: start, upTo: end))
                 }
             }
         )

@@ -7,9 +7,9 @@ import TokenCore
 struct FleetTransactionSealing {
     let records: FleetRecords
     let readResult: FleetReadResult
-    let contents: [AttemptID: FleetContent]
+    let contents: [AttemptID: FleetSessionContent]
     let lease: FleetLease?
-    let clock: FleetClock
+    let clock: FleetClockReading
 
     private var session: SessionName { readResult.session }
     private var names: FleetNames { records.names }
@@ -38,7 +38,7 @@ struct FleetTransactionSealing {
 
     /// Returns the condition that the value under a key is the one that was read, or that there is none.
     private func same(
-        _ kind: FleetKeyName.Kind,
+        _ kind: FleetEtcdKey.Kind,
         isThere: Bool,
         isSeen: Bool
     ) throws(FleetStoreError) -> SealedFleetTransaction.Condition {
@@ -106,12 +106,12 @@ struct FleetTransactionSealing {
     /// Returns the write of a value.
     ///
     /// Without a value the key is deleted, so that no older part of a record remains.
-    private func put(_ value: [UInt8]?, _ kind: FleetKeyName.Kind) -> SealedFleetTransaction.Change {
+    private func put(_ value: [UInt8]?, _ kind: FleetEtcdKey.Kind) -> SealedFleetTransaction.Change {
         let key = bytes(of: kind)
         return value.map { .put(key, $0, isLeased: false) } ?? .delete(key)
     }
 
-    private func bytes(of kind: FleetKeyName.Kind) -> [UInt8] {
-        names.bytes(of: FleetKeyName(kind, of: names.name(of: session)))
+    private func bytes(of kind: FleetEtcdKey.Kind) -> [UInt8] {
+        names.bytes(of: FleetEtcdKey(kind, of: names.name(of: session)))
     }
 }

@@ -13,9 +13,9 @@ final class FleetWatcher: Sendable {
 
     private let store: FleetStore
     private let sessions: Set<SessionName>
-    private let keys: EtcdKeys
+    private let keys: EtcdKeyRange
     private let take: @Sendable (FleetEvent) async -> Void
-    private let watch: Mutex<FleetWatch>
+    private let watch: Mutex<WatchedFleetState>
     /// The time of the last full read without a watch, or `nil` if there was none since the last connected
     /// watch.
     private let readWithout = Mutex<ContinuousClock.Instant?>(nil)
@@ -29,8 +29,8 @@ final class FleetWatcher: Sendable {
         self.sessions = sessions
         self.take = take
         let all = store.records.names.all
-        keys = EtcdKeys(from: all.start, upTo: all.end)
-        watch = Mutex(FleetWatch(sessions, store.records))
+        keys = EtcdKeyRange(from: all.start, upTo: all.end)
+        watch = Mutex(WatchedFleetState(sessions, store.records))
     }
 
     /// Passes on events until the task is cancelled.

@@ -22,7 +22,7 @@ struct HostList {
     func present() async throws(FleetStoreError) -> [HostDescription] {
         let range = records.names.hosts
         let answer = try await store.call { client throws(EtcdFailure) in
-            try await client.range(EtcdKeys(from: range.start, upTo: range.end), limit: HostList.most)
+            try await client.range(EtcdKeyRange(from: range.start, upTo: range.end), limit: HostList.most)
         }
         var hosts: [HostDescription] = []
         for pair in answer.content.pairs {
@@ -46,7 +46,7 @@ struct HostList {
     private func remove(_ pair: EtcdKeyValue) async {
         let transaction = EtcdTransaction(
             if: [.value(key: pair.key, pair.value)],
-            then: [.delete(EtcdKeys(key: pair.key))]
+            then: [.delete(EtcdKeyRange(key: pair.key))]
         )
         _ = try? await store.call { client throws(EtcdFailure) in try await client.transact(transaction) }
     }

@@ -14,7 +14,7 @@ enum TokenagentMCP {
     static func main() async {
         StartUp.protect()
         do throws(AgentError) {
-            try await serve(BridgeOptions(CommandWords().dropFirst()))
+            try await serve(BridgeOptions(ProcessArguments().dropFirst()))
         } catch {
             exit(FailureReport.tell(error))
         }
@@ -23,7 +23,7 @@ enum TokenagentMCP {
     private static func serve(_ order: BridgeOptions) async throws(AgentError) {
         let signs = try ShutdownSignals()
         let bridge = try Bridge(
-            SessionSource(order.address, order.endpoint),
+            ResourceSession(order.address, order.endpoint),
             authorities: order.authorities,
             variables: ProxyVariables { name in unsafe getenv(name).map { unsafe String(cString: $0) } },
             descriptors: (STDIN_FILENO, STDOUT_FILENO),

@@ -39,7 +39,7 @@ enum CommandRunner {
         ).begin()
         CommandRunnerProcess(
             socket: CommandRunnerProcess.agentDescriptor,
-            environment: ProcessEnvironment.current,
+            environment: CurrentProcess.current,
             source: (1..<max(1, hardening_argument_count())).map {
                 unsafe String(cString: hardening_argument($0))
             }

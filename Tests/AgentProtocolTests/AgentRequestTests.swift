@@ -21,7 +21,7 @@ import Testing
             scopes: ["a", "b&c"],
             audience: "https://api.example.com/?x=1",
             wantsIDToken: true,
-            proof: TokenRequest.Proof(url: "https://api.example.com/?x=1", method: "POST", nonce: "n+/")
+            proof: TokenRequest.ProofTarget(url: "https://api.example.com/?x=1", method: "POST", nonce: "n+/")
         )
         #expect(
             tokenRequest.request(plainText: false).target

@@ -21,12 +21,12 @@ import Testing
     ])
     func `a rule names exactly its servers`(rule: String, place: String, isNamed: Bool?) throws {
         let rule = try #require(HostRule(rule))
-        let place = HostName(place)
+        let place = HostAndPort(place)
         #expect(place.map { rule.closeness(to: $0) != nil } == isNamed)
     }
 
     @Test func `the closest of several rules counts`() throws {
-        let place = try #require(HostName("git.example.com:8443"))
+        let place = try #require(HostAndPort("git.example.com:8443"))
         let rules = [
             "*.com", "*.example.com", "*.example.com:8443", "git.example.com", "git.example.com:8443",
         ]

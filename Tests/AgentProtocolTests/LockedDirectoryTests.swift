@@ -15,7 +15,7 @@ struct LockedDirectoryTests {
 
     @Test func `a directory goes with the value that stands for it, and with what is in it`() throws {
         do {
-            let directory = try LockedDirectory(in: home.path, named: ".draft-")
+            let directory = try LockedTemporaryDirectory(in: home.path, named: ".draft-")
             #expect(directory.path.hasPrefix(home.path(".draft-")))
             #expect(File.mode(directory.path) == 0o700)
             try File.write("x", to: directory.path + "/file")
@@ -25,16 +25,16 @@ struct LockedDirectoryTests {
     }
 
     @Test func `what somebody has locked stays, and what nobody has is removed`() throws {
-        let held = try LockedDirectory(in: home.path, named: ".draft-")
+        let held = try LockedTemporaryDirectory(in: home.path, named: ".draft-")
         try home.makeDirectory(".draft-killed")
         try home.write("x", to: ".draft-killed/file")
         try home.makeDirectory("other")
         try home.makeDirectory(".hidden")
-        LockedDirectory.removeLeftovers(in: home.path, named: ".draft-")
+        LockedTemporaryDirectory.removeLeftovers(in: home.path, named: ".draft-")
         let name = String(held.path.dropFirst(home.path.utf8.count + 1))
         #expect(Set(home.names()) == [name, ".hidden", "other"])
         // Without a beginning of their names, all but hidden ones.
-        LockedDirectory.removeLeftovers(in: home.path)
+        LockedTemporaryDirectory.removeLeftovers(in: home.path)
         #expect(Set(home.names()) == [name, ".hidden"])
         #expect(File.exists(held.path))
     }
@@ -46,12 +46,12 @@ struct LockedDirectoryTests {
         #expect(symlink(home.path("target"), home.path("place/.draft-link")) == 0)
         try home.makeDirectory("place/.draft-full")
         try home.makeDirectory("place/.draft-full/inner")
-        LockedDirectory.removeLeftovers(in: home.path("place"), named: ".draft-")
+        LockedTemporaryDirectory.removeLeftovers(in: home.path("place"), named: ".draft-")
         #expect(Set(home.names(in: "place")) == [".draft-full", ".draft-link"])
         #expect(File.text(home.path("target/file")) == "x")
     }
 
     @Test func `a place that cannot be written is named`() {
-        #expect(throws: AgentError.self) { _ = try LockedDirectory(in: home.path("missing")).path }
+        #expect(throws: AgentError.self) { _ = try LockedTemporaryDirectory(in: home.path("missing")).path }
     }
 }

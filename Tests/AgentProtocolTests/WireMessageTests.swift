@@ -34,7 +34,7 @@ import Text
         ),
         Section("GET /v1/sessions/NAME", SessionMembers.all),
         Section("POST /v1/sessions/NAME/refresh", RefreshMembers.all),
-        Section("POST /v1/sessions/NAME/report", ReportMembers.all, ReportResponseMembers.all),
+        Section("POST /v1/sessions/NAME/report", RejectionReportMembers.all, RejectionReportResponseMembers.all),
         Section(
             "POST /v1/sessions/NAME/login",
             LoginMembers.all,
@@ -45,26 +45,26 @@ import Text
             DoneMembers.all,
             FailedMembers.all
         ),
-        Section("POST /v1/sessions/NAME/login/ID", LoginAnswerMembers.all, LoginNumberMembers.all),
+        Section("POST /v1/sessions/NAME/login/ID", LoginAnswerMembers.all, LoginAnswerResponseMembers.all),
         Section("POST /v1/sessions/NAME/logout", LogoutMembers.all, LogoutResponseMembers.all),
         Section(
             "POST /v1/sessions/NAME/client-secret",
             ClientSecretMembers.all,
-            ClientSecretAnswerMembers.all
+            ClientSecretResponseMembers.all
         ),
         Section("GET /v1/events", EventMembers.all),
-        Section("GET /v1/audit", AuditMembers.all, LostLinesMembers.all),
+        Section("GET /v1/audit", AuditMembers.all, LostAuditLinesMembers.all),
         Section("POST /v1/restrict", RestrictMembers.all),
-        Section("POST /v1/lock", LockMembers.all),
+        Section("POST /v1/lock", LockStateMembers.all),
         Section("POST /v1/unlock", UnlockMembers.all),
         Section("POST /v1/reload", ReloadMembers.all, ReloadResponseMembers.all),
-        Section("POST /v1/shutdown", ShutdownMembers.all),
+        Section("POST /v1/shutdown", ShutdownResponseMembers.all),
         Section("GET /v1/vault", VaultMembers.all, SlotRemovalMembers.all),
         Section(
             "POST /v1/vault/init",
             SlotAdditionMembers.all.filter { !$0.name.hasPrefix("unlock_") }
         ),
-        Section("POST /v1/vault/passwd", PassphraseMembers.all),
+        Section("POST /v1/vault/passwd", PassphraseChangeMembers.all),
         Section("POST /v1/vault/rekey", RekeyMembers.all),
         Section("GET /v1/fleet", FleetMembers.all, FleetSessionMembers.all),
         Section("POST /v1/fleet/join", FleetSessionRequestMembers.all),
@@ -85,7 +85,7 @@ import Text
 
     @Test(arguments: [
         ("notes", NoteMembers.all), ("last_error", LastErrorMembers.all), ("slots", SlotMembers.all),
-        ("restart", RestartMembers.all),
+        ("restart", RequiredRestartMembers.all),
     ])
     func `the man page lists what stands in a member`(member: String, inner: [any AnyWireMember]) throws {
         let row = try #require(ManPage.lines.first { $0.hasPrefix(".It Cm \(member) Ta ") })
@@ -96,7 +96,7 @@ import Text
     @Test func `the lists are members of their own`() {
         #expect(SessionsMembers.all.map(\.name) == ["sessions"])
         #expect(DoctorMembers.all.map(\.name) == ["checks"])
-        #expect(RefusalMembers.all.map(\.name) == ["error"])
+        #expect(ErrorResponseMembers.all.map(\.name) == ["error"])
     }
 
     @Test func `what was written is read`() throws {

@@ -134,7 +134,7 @@ struct SettingsReaderTests {
             jwks_uri = "https://keys.example/jwks"
             """
         let read = try #require(try read(session(keys)).sessions.first)
-        let written = ConfiguredEndpoints(
+        let written = EndpointOverrides(
             deviceAuthorization: "https://id.example/device",
             keySet: "https://keys.example/jwks"
         )

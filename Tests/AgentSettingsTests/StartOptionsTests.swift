@@ -135,13 +135,13 @@ struct StartOptionsTests {
             ].map { ($0, "1") }
         )
         #expect(
-            Set(EnvironmentScrub.forAgent(environment).keys) == [
+            Set(EnvironmentFilter.forAgent(environment).keys) == [
                 "HOME", "PATH", "XDG_RUNTIME_DIR", "TOKENAGENT_SOCK", "LC_ALL", "NOTIFY_SOCKET", "LISTEN_FDS",
                 "CREDENTIALS_DIRECTORY",
             ]
         )
         #expect(
-            Set(EnvironmentScrub.forCommands(environment).keys) == [
+            Set(EnvironmentFilter.forCommands(environment).keys) == [
                 "HOME", "PATH", "XDG_RUNTIME_DIR", "TOKENAGENT_SOCK", "LC_ALL", "HTTPS_PROXY", "GNUPGHOME",
                 "DISPLAY",
             ]

@@ -43,13 +43,13 @@ struct CommandFrameTests {
     @Test func `a variable of no known kind, a doubled one or a long one is refused`() {
         let payload = Array(Self.request.frame.dropFirst(5))
         let first = 8 + 32 + 4 + 4 + 1 + 1
-        for kind in [0, CommandVariable.reason.rawValue, 200, 255] {
+        for kind in [0, CommandEnvironmentVariable.reason.rawValue, 200, 255] {
             var changed = payload
             changed[first] = kind
             #expect(CommandRequest(payload: changed) == nil, "\(kind)")
         }
         var long = Self.request
-        long.variables[.reason] = String(repeating: "x", count: CommandVariable.maximumValueLength + 1)
+        long.variables[.reason] = String(repeating: "x", count: CommandEnvironmentVariable.maximumValueLength + 1)
         #expect(CommandRequest(payload: Array(long.frame.dropFirst(5))) == nil)
     }
 

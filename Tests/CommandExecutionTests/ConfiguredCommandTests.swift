@@ -74,7 +74,7 @@ struct ConfiguredCommandTests {
         let table = CommandTable([CommandTable.Entry(words: ["true"])])
         var replies: [UInt8] = []
         try await RunnerUnderTest.withSocket(source: []) { (socket) async throws in
-            for frame in [RunnerFrame.handing(table)] + frames(table, directory) {
+            for frame in [RunnerFrameKind.handing(table)] + frames(table, directory) {
                 _ = send(socket, frame, frame.count, Int32(MSG_NOSIGNAL))
             }
             shutdown(socket, Int32(SHUT_WR))
@@ -91,7 +91,7 @@ struct ConfiguredCommandTests {
         let (replies, isDone) = try await speak { _, directory in
             let own = CommandTable([CommandTable.Entry(words: Self.touch(directory))])
             let request = CommandRequest(number: 1, table: own.digest, index: 0, timeLimit: .seconds(20))
-            return [RunnerFrame.handing(own), request.frame]
+            return [RunnerFrameKind.handing(own), request.frame]
         }
         #expect(replies.isEmpty && !isDone)
     }

@@ -124,7 +124,7 @@ struct ProcessExaminationTests {
     @Test func `questions and facts travel unchanged`() throws {
         let query = ProcessQuery(number: 7, process: 4711, digested: ["/a", "/b"])
         #expect(ProcessQuery(payload: Array(query.frame.dropFirst(5))) == query)
-        #expect(query.frame[4] == RunnerFrame.examine.rawValue)
+        #expect(query.frame[4] == RunnerFrameKind.examine.rawValue)
         let facts = ProcessIdentity(
             programs: [.init(executable: "/a", digest: "00"), .init(executable: "/b")],
             unit: "u.service",

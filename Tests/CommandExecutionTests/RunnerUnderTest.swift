@@ -51,7 +51,7 @@ final class RunnerUnderTest: Sendable {
         let source = ["cat", directory.path("table")]
         try await withSocket(environment: environment, source: source) { (socket) async throws in
             let table = CommandTable()
-            let frame = RunnerFrame.handing(table)
+            let frame = RunnerFrameKind.handing(table)
             try #require(send(socket, frame, frame.count, 0) == frame.count)
             let loop = MultiThreadedEventLoopGroup.singleton.next()
             let client = CommandRunnerClient(socket: socket, table: table, on: loop)

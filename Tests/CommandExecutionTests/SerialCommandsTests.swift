@@ -44,7 +44,7 @@ private final class HeldCommands: CommandRunning {
 struct SerialCommandsTests {
     private let pass = ["pass", "show", "cli"]
 
-    private func start(_ count: Int, _ commands: SerialCommands) -> [Task<CommandResult, any Error>] {
+    private func start(_ count: Int, _ commands: SecretCommandRunner) -> [Task<CommandResult, any Error>] {
         (0..<count).map { _ in
             Task { try await commands.run(pass, environment: [:], timeLimit: .seconds(30)) }
         }
@@ -52,7 +52,7 @@ struct SerialCommandsTests {
 
     @Test func `a program is never run twice at once, and a failure is shared`() async throws {
         let held = HeldCommands()
-        let commands = SerialCommands(held)
+        let commands = SecretCommandRunner(held)
         let first = start(1, commands)
         #expect(try await Polling.until { held.running == 1 })
         let rest = start(5, commands)
@@ -70,7 +70,7 @@ struct SerialCommandsTests {
 
     @Test func `after a success each request has a run of its own`() async throws {
         let held = HeldCommands()
-        let commands = SerialCommands(held)
+        let commands = SecretCommandRunner(held)
         let tasks = start(3, commands)
         for done in 1...3 {
             #expect(try await Polling.until { held.all.count == done && held.running == 1 })
@@ -81,7 +81,7 @@ struct SerialCommandsTests {
 
     @Test func `other programs do not wait`() async throws {
         let held = HeldCommands()
-        let commands = SerialCommands(held)
+        let commands = SecretCommandRunner(held)
         let first = start(1, commands)
         let other = Task { try await commands.run(["other"], environment: [:], timeLimit: .seconds(30)) }
         #expect(try await Polling.until { held.running == 2 })

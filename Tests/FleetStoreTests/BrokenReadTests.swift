@@ -265,7 +265,7 @@ import TokenCore
         }
 
         /// Sends the deletion of a key to the watcher.
-        func delete(_ kind: FleetKeyName.Kind) {
+        func delete(_ kind: FleetEtcdKey.Kind) {
             let next = revision + 1
             let event = #"{"type":"DELETE","kv":{"key":"\#(key(kind))","mod_revision":"\#(next)"}}"#
             state.withLock { $0.watcher }?.piece(
@@ -273,8 +273,8 @@ import TokenCore
             )
         }
 
-        private func key(_ kind: FleetKeyName.Kind) -> String {
-            Base64.encoded(names.bytes(of: FleetKeyName(kind, of: names.name(of: StoreHost.session))))
+        private func key(_ kind: FleetEtcdKey.Kind) -> String {
+            Base64.encoded(names.bytes(of: FleetEtcdKey(kind, of: names.name(of: StoreHost.session))))
         }
 
         private func header(_ revision: Int) -> String {

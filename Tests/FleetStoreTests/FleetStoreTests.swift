@@ -222,7 +222,7 @@ import TokenCore
         try await StoreHost.whileRunning { host in
             let one = try host(keys, "client")
             let names = one.store.records.names
-            let key = names.bytes(of: FleetKeyName(.record, of: names.name(of: StoreHost.session)))
+            let key = names.bytes(of: FleetEtcdKey(.record, of: names.name(of: StoreHost.session)))
             try await one.store.change(.put(key: key, value: Array("TKAFLT\0".utf8) + [2, 0, 1, 1]))
             let count = try await one.store.discardUnreadable(of: StoreHost.session, since: 0, unless: nil)
             #expect(count == 0)
@@ -235,7 +235,7 @@ import TokenCore
 
 @Suite struct EtcdTimeTests {
     @Test func `the answer that is furthest ahead is believed, and a clock that was set is followed`() {
-        let clock = EtcdTime()
+        let clock = EtcdClockEstimate()
         #expect(clock.time(at: .seconds(10)) == nil)
         clock.heard(1_000, at: .seconds(10))
         // Half a second later the clock shows the next second, so the fraction of the first response had been cut off.

@@ -80,7 +80,7 @@ private func fuzzTools(_ text: [UInt8]) {
     guard parts.count == 2, let list = try? RPCPacket(parsing: Array(parts[0])),
         let call = try? RPCPacket(parsing: Array(parts[1]))
     else { return }
-    var parameters = ParameterFields()
+    var parameters = MCPParameterHeaders()
     ProcessorTime.limited("a list of tools") { parameters.note(list) }
     let fields = ProcessorTime.limited("the fields of a call") { parameters.fields(for: call) }
     precondition(fields.count <= 32)

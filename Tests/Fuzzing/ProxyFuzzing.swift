@@ -159,7 +159,7 @@ private func read(_ input: ByteBuffer, _ framing: BodyFraming, inPiecesOf size: 
     var body = ReadBody()
     var rest = input
     var given = ByteBuffer()
-    do throws(HTTPMessageError) {
+    do throws(ForwardingError) {
         repeat {
             if let piece = rest.readSlice(length: min(size, rest.readableBytes)) {
                 given.writeImmutableBuffer(piece)

@@ -43,7 +43,7 @@ private func fuzzRoleAnswer(_ body: [UInt8]) {
 
 private func fuzzGitHubAnswer(_ body: [UInt8]) {
     guard let endpoint else { fatalError("the service's own address is none") }
-    let reading = ProcessorTime.limited("parsing") { ServerResponse.Reading(body) }
+    let reading = ProcessorTime.limited("parsing") { ServerResponse.ParsedBody(body) }
     for status in [200, 201, 403, 404, 422, 500] {
         let answer = GitHubResponse(
             ServerResponse(status: status, body: body, reading: reading),
@@ -64,7 +64,7 @@ private func fuzzGitHubAnswer(_ body: [UInt8]) {
 
 private func fuzzOutput(_ output: [UInt8]) {
     ProcessorTime.limited("what a program printed") {
-        do throws(PrintedToken.Problem) {
+        do throws(PrintedToken.OutputError) {
             let printed = try PrintedToken(output)
             precondition(
                 !printed.token.isEmpty && printed.token.utf8.allSatisfy { (0x21...0x7E).contains($0) }

@@ -94,12 +94,12 @@ private func fuzzFleet(_ bytes: [UInt8], kind: UInt8, _ store: OpenStore) {
             precondition(!written.isEmpty && bytes.starts(with: written), "a key has two spellings")
         }
     case 2:
-        let kinds: [FleetKeyName.Kind] = [
+        let kinds: [FleetEtcdKey.Kind] = [
             .record, .access, .late(Lineage(number: 1, id: 2), parent: 3, .lost), .intent, .want,
             .kept(.lost),
         ]
         for kind in kinds {
-            let key = FleetKeyName(kind, of: names.name(of: session))
+            let key = FleetEtcdKey(kind, of: names.name(of: session))
             guard let value = try? FleetValue(bytes, under: key) else { continue }
             precondition(!isBelieved(value, under: key, store), "a forged value is believed")
         }
@@ -107,7 +107,7 @@ private func fuzzFleet(_ bytes: [UInt8], kind: UInt8, _ store: OpenStore) {
     }
 }
 
-private func isBelieved(_ value: FleetValue, under key: FleetKeyName, _ store: OpenStore) -> Bool {
+private func isBelieved(_ value: FleetValue, under key: FleetEtcdKey, _ store: OpenStore) -> Bool {
     let sealing = store.fleet.sealing
     let opens: Void? = try? sealing.open(value, under: key) { _ throws(RecordError) in }
     let isSigned: Void? = try? sealing.check(value, under: key)
@@ -117,7 +117,7 @@ private func isBelieved(_ value: FleetValue, under key: FleetKeyName, _ store: O
 /// The content of a value as if its seal had been opened; its secrets must all leave sealed memory again.
 private func fuzzContent(_ plaintext: UnsafeRawBufferPointer, _ session: SessionName, _ store: OpenStore) {
     let time = store.clock.wallTime
-    let clock = FleetClock(now: store.clock.now, wallTime: time, etcdTime: time)
+    let clock = FleetClockReading(now: store.clock.now, wallTime: time, etcdTime: time)
     let opened = try? FleetContentReader(
         plaintext,
         of: session,

@@ -99,7 +99,7 @@ import Testing
         let rules = try Self.rules("https://api.example.com/base/", paths: ["/dav/*"])
         let request = "MOVE /dav/a HTTP/1.1\nHost: 127.0.0.1:1\nDestination: \(given)"
         guard let sent else {
-            #expect(throws: HTTPMessageError.self) { try Self.passed(request, rules) }
+            #expect(throws: ForwardingError.self) { try Self.passed(request, rules) }
             return
         }
         #expect(try Self.passed(request, rules).contains("Destination: \(sent)"))
@@ -172,7 +172,7 @@ import Testing
     ])
     func `an answer that two readers might read differently goes no further`(text: String) throws {
         let head = try MessageHead(Array(text.split(separator: "\n").joined(separator: "\r\n").utf8))
-        #expect(throws: HTTPMessageError.self) { try UpstreamResponse(head, toHead: false) }
+        #expect(throws: ForwardingError.self) { try UpstreamResponse(head, toHead: false) }
     }
 
     @Test(arguments: [

@@ -13,7 +13,7 @@ import Testing
         do {
             return try ProxiedRequest(MessageHead(bytes))
         } catch let problem as HTTPHeadError {
-            throw HTTPMessageError(problem)
+            throw ForwardingError(problem)
         }
     }
 
@@ -22,7 +22,7 @@ import Testing
             _ = try request(text)
             return nil
         } catch {
-            return (error as? HTTPMessageError)?.status
+            return (error as? ForwardingError)?.status
         }
     }
 
@@ -128,7 +128,7 @@ import Testing
         }
         var search = HeadSearch(longest: 64)
         var endless = ByteBufferText(String(repeating: "a", count: 65).utf8)
-        #expect(throws: HTTPMessageError.self) { try search.take(from: &endless.buffer) }
+        #expect(throws: ForwardingError.self) { try search.take(from: &endless.buffer) }
     }
 
     @Test(arguments: ["\nGET /", "GET / HTTP/1.1\nHost: h\n\n", "GET / HTTP/1.1\r\nHost: h\n", "\r\nG\n"])
@@ -136,7 +136,7 @@ import Testing
         for cut in 0..<text.utf8.count {
             var search = HeadSearch(longest: 64)
             var input = ByteBufferText(text.utf8.prefix(cut))
-            #expect(throws: HTTPMessageError.self) {
+            #expect(throws: ForwardingError.self) {
                 _ = try search.take(from: &input.buffer)
                 input.append(text.utf8.dropFirst(cut))
                 _ = try search.take(from: &input.buffer)

@@ -2,7 +2,7 @@
 
 extension TokenRequest {
     /// The HTTP request that a token's proof of possession is for (RFC 9449 §4.2).
-    package struct Proof: Equatable, Sendable {
+    package struct ProofTarget: Equatable, Sendable {
         package var url: String
         /// The HTTP method, or `nil` for `GET`.
         package var method: String?

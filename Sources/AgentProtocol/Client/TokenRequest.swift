@@ -15,7 +15,7 @@ package struct TokenRequest: Equatable, Sendable {
     /// Whether the client reports a rejection of the token at once, and tries again.
     package var reportsRefusals: Bool
     /// The HTTP request to prove, or `nil` for a token without a proof.
-    package var proof: TokenRequest.Proof?
+    package var proof: TokenRequest.ProofTarget?
 
     package init(
         session: String,
@@ -25,7 +25,7 @@ package struct TokenRequest: Equatable, Sendable {
         audience: String? = nil,
         wantsIDToken: Bool = false,
         reportsRefusals: Bool = false,
-        proof: TokenRequest.Proof? = nil
+        proof: TokenRequest.ProofTarget? = nil
     ) {
         self.session = session
         self.minimumValidity = minimumValidity

@@ -27,7 +27,7 @@ package struct HostRule: Equatable, Sendable {
         }
         coversSubdomains = rest.starts(with: "*.".utf8)
         if coversSubdomains { rest = rest.dropFirst(2) }
-        guard let place = HostName(bytes: rest) else { return nil }
+        guard let place = HostAndPort(bytes: rest) else { return nil }
         host = place.host
         port = place.port
     }
@@ -35,7 +35,7 @@ package struct HostRule: Equatable, Sendable {
     /// Returns how closely the rule names `place`, or `nil` if it does not.
     ///
     /// A higher number is closer.
-    package func closeness(to place: HostName) -> Int? {
+    package func closeness(to place: HostAndPort) -> Int? {
         if let port, port != place.port { return nil }
         let named = port == nil ? 0 : 1
         let (asked, own) = (place.host.utf8, host.utf8)
@@ -51,7 +51,7 @@ package struct HostRule: Equatable, Sendable {
 }
 
 /// A server as other programs name it: a host, and optionally a port.
-package struct HostName: Equatable, Sendable {
+package struct HostAndPort: Equatable, Sendable {
     /// The host in lower case, with an IPv6 address in brackets.
     package var host: String
     package var port: Int?
@@ -75,7 +75,7 @@ package struct HostName: Equatable, Sendable {
             ? bytes.firstIndex(of: UInt8(ascii: "]")).map { bytes.index(after: $0) }
             : bytes.firstIndex(of: UInt8(ascii: ":"))
         let name = bytes[..<(end ?? bytes.endIndex)].map(\.lowercasedASCII)
-        guard isAddress ? HostName.isAddress(name) : HostName.isName(name) else { return nil }
+        guard isAddress ? HostAndPort.isAddress(name) : HostAndPort.isName(name) else { return nil }
         host = String(decoding: name, as: UTF8.self)
         let rest = bytes[(end ?? bytes.endIndex)...]
         guard let colon = rest.first else { return }

@@ -11,7 +11,7 @@ package struct ServerAddress: Equatable, Sendable {
     /// The scheme in lower case, or `nil` for a host without one, to which programs use TLS.
     package let scheme: String?
     /// The host with its port, even if that is the scheme's default.
-    package let place: HostName
+    package let place: HostAndPort
 
     /// Parses an address with a scheme, `https://host:port/path`, or returns `nil` if it is none or the
     /// scheme is unknown.
@@ -45,7 +45,7 @@ package struct ServerAddress: Equatable, Sendable {
     }
 
     private init?(scheme: String?, place: Substring.UTF8View) {
-        guard let port = ServerAddress.ports[scheme ?? "https"], var place = HostName(bytes: place) else {
+        guard let port = ServerAddress.ports[scheme ?? "https"], var place = HostAndPort(bytes: place) else {
             return nil
         }
         place.port = place.port ?? port

@@ -4,9 +4,9 @@ import Text
 
 /// The message from `tokenctl proxy` to the process that listens: one line on a socket, at the start and at
 /// each reload.
-package typealias ListenersMessage = WireMessage<ListenersMembers>
+package typealias ListenersSetupMessage = WireMessage<ListenersSetupMembers>
 
-package struct ListenersMembers: WireMembers {
+package struct ListenersSetupMembers: WireMembers {
     /// The path of the agent's socket.
     package let socket = WireMember<String>("socket")
     package let listeners = WireMember<[ListenerMessage]>("listeners")
@@ -98,9 +98,9 @@ extension WireMessage<ListenerMembers> {
 }
 
 /// The message from the process that listens, one line for each received set of tables.
-package typealias ListeningMessage = WireMessage<ListeningMembers>
+package typealias ListeningResultMessage = WireMessage<ListeningResultMembers>
 
-package struct ListeningMembers: WireMembers {
+package struct ListeningResultMembers: WireMembers {
     package let listening = WireMember<[ListeningPlaceMessage]>("listening", isOptional: true)
     /// The reason nothing has changed.
     package let error = WireMember<FailureMessage>("error", isOptional: true)

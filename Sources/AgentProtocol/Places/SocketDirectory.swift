@@ -5,7 +5,7 @@ import Glibc
 /// The directory of a socket, which is rejected if another user could change it.
 package enum SocketDirectory {
     /// An error that prevents a socket in the directory.
-    package enum Fault: Error, Equatable, Sendable {
+    package enum DirectoryError: Error, Equatable, Sendable {
         /// Another user could change the directory `path`, for `reason`.
         case unsafe(path: String, reason: String)
         /// The system call for `operation` failed with the error `number` (errno(3)).
@@ -20,12 +20,12 @@ package enum SocketDirectory {
     /// must belong to this user or to root and be writable for no other user (or be sticky, as `/tmp` is).
     /// Nothing is created below a directory that is rejected.
     ///
-    /// - Throws: ``Fault``.
+    /// - Throws: ``DirectoryError``.
     package static func prepare(
         _ path: String,
         isOpenToOthers: Bool = false,
         mode: mode_t = 0o700
-    ) throws(Fault) {
+    ) throws(DirectoryError) {
         try checkParents(of: path)
         try create(path, mode)
         // Below a sticky directory another user may have created what was missing.
@@ -34,8 +34,8 @@ package enum SocketDirectory {
 
     /// Checks an existing directory as ``prepare(_:isOpenToOthers:mode:)`` does, without creating anything.
     ///
-    /// - Throws: ``Fault``.
-    package static func check(_ path: String, isOpenToOthers: Bool = false) throws(Fault) {
+    /// - Throws: ``DirectoryError``.
+    package static func check(_ path: String, isOpenToOthers: Bool = false) throws(DirectoryError) {
         try checkParents(of: path)
         let status = try status(of: path)
         guard status.st_mode & S_IFMT == S_IFDIR else {
@@ -67,7 +67,7 @@ package enum SocketDirectory {
         }
     }
 
-    private static func create(_ path: String, _ mode: mode_t) throws(Fault) {
+    private static func create(_ path: String, _ mode: mode_t) throws(DirectoryError) {
         if try make(path, mode) { return }
         let parent = parent(of: path)
         guard parent != path else { throw failure("make", path) }
@@ -78,7 +78,7 @@ package enum SocketDirectory {
     /// Creates one directory unless it exists.
     ///
     /// - Returns: `false` if its parent is missing.
-    private static func make(_ path: String, _ mode: mode_t) throws(Fault) -> Bool {
+    private static func make(_ path: String, _ mode: mode_t) throws(DirectoryError) -> Bool {
         guard unsafe mkdir(path, mode) != 0 else {
             // The umask may have removed bits. A sandboxed agent cannot change modes, and has nothing to
             // change.
@@ -95,7 +95,7 @@ package enum SocketDirectory {
 
     /// Checks that every parent is as trustworthy as the directory: anyone who can rename a parent can
     /// replace it.
-    private static func checkParents(of path: String) throws(Fault) {
+    private static func checkParents(of path: String) throws(DirectoryError) {
         var current = try existingParent(of: path)
         while true {
             let status = try status(of: current)
@@ -111,7 +111,7 @@ package enum SocketDirectory {
     }
 
     /// Returns the nearest existing directory above `path`, without symbolic links.
-    private static func existingParent(of path: String) throws(Fault) -> String {
+    private static func existingParent(of path: String) throws(DirectoryError) -> String {
         let above = parent(of: path)
         if let resolved = unsafe realpath(above, nil) {
             defer { unsafe free(resolved) }
@@ -121,7 +121,7 @@ package enum SocketDirectory {
         return try existingParent(of: above)
     }
 
-    private static func status(of path: String) throws(Fault) -> stat {
+    private static func status(of path: String) throws(DirectoryError) -> stat {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { throw failure("examine", path) }
         return status
@@ -137,7 +137,7 @@ package enum SocketDirectory {
         return end == trimmed.startIndex ? "/" : String(Substring(trimmed[..<end]))
     }
 
-    private static func failure(_ operation: String, _ path: String) -> Fault {
+    private static func failure(_ operation: String, _ path: String) -> DirectoryError {
         .system(operation: operation, path: path, number: errno)
     }
 }

@@ -63,7 +63,7 @@ extension AgentError {
     ///
     /// A response without the agent's error JSON is interpreted by its status.
     package init(_ response: AgentResponse) {
-        let error = RefusalMessage(parsing: response.body)?.error ?? FailureMessage()
+        let error = ErrorResponseMessage(parsing: response.body)?.error ?? FailureMessage()
         self.init(
             error.code ?? FailureCode(httpStatus: response.status),
             error.message ?? "the agent responded with status \(response.status)",

@@ -73,7 +73,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
             $0.changed = keys(.changed)
             $0.mistakes = mistakes.map(\.line)
             $0.restart = restarts.map { restart in
-                RestartMessage {
+                RequiredRestartMessage {
                     $0.key = restart.key
                     $0.reason = restart.reason
                 }

@@ -10,7 +10,7 @@ struct IdleDetector {
     /// The minimum jump between the two clocks that counts as a sleep of the machine.
     private static let minimumSleep = Duration.seconds(2)
 
-    let clocks: ClockSteps
+    let clocks: ClockStepDetector
 
     /// Releases memory that an idle agent does not need.
     private let onQuiet: @Sendable () -> Void
@@ -23,7 +23,7 @@ struct IdleDetector {
     /// The loop's clock does not advance while the machine sleeps.
     private var timeAsleep: Duration?
 
-    init(_ onQuiet: @escaping @Sendable () -> Void, clocks: ClockSteps) {
+    init(_ onQuiet: @escaping @Sendable () -> Void, clocks: ClockStepDetector) {
         self.onQuiet = onQuiet
         self.clocks = clocks
     }

@@ -23,11 +23,11 @@ final class LiveConfiguration {
     let files: TokenFiles
     private(set) var current: AgentConfiguration {
         didSet {
-            rules = ActiveRules(current)
+            rules = ActiveRuleSummary(current)
             derived = DerivedSessions(current)
         }
     }
-    private(set) var rules: ActiveRules
+    private(set) var rules: ActiveRuleSummary
     private(set) var derived: DerivedSessions
     /// The action of ``follow(_:unopened:)``, called with each configuration once it is active.
     private var follower: @Sendable (AgentConfiguration) -> Void = { _ in }
@@ -38,7 +38,7 @@ final class LiveConfiguration {
     private var needsReload = false
     /// Whether a configuration is being applied; others wait in ``turns``.
     private var isAdopting = false
-    private let turns: LoopWaiters
+    private let turns: ConditionWaiters
 
     init(
         _ configuration: AgentConfiguration,
@@ -48,9 +48,9 @@ final class LiveConfiguration {
         eventLoop: any EventLoop,
         logger: Logger
     ) {
-        turns = LoopWaiters(eventLoop: eventLoop)
+        turns = ConditionWaiters(eventLoop: eventLoop)
         current = configuration
-        rules = ActiveRules(configuration)
+        rules = ActiveRuleSummary(configuration)
         derived = DerivedSessions(configuration)
         self.source = source
         self.storeThread = storeThread
@@ -84,7 +84,7 @@ final class LiveConfiguration {
     /// - Throws: ``RequestFailure``; the previous configuration then stays active.
     @discardableResult
     func reload(
-        by origin: AuditRecord.Origin,
+        by origin: AuditRecord.Initiator,
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> ConfigurationChanges {
         do throws(RequestFailure) {

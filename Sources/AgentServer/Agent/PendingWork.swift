@@ -8,11 +8,11 @@ import NIOCore
 final class PendingWork {
     private let eventLoop: any EventLoop
     private var count = 0
-    private let waiters: LoopWaiters
+    private let waiters: ConditionWaiters
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
-        waiters = LoopWaiters(eventLoop: eventLoop)
+        waiters = ConditionWaiters(eventLoop: eventLoop)
     }
 
     var isEmpty: Bool { count == 0 }

@@ -57,7 +57,7 @@ package actor SessionAgent {
     package init(
         configuration: AgentConfiguration,
         ports: AgentPorts,
-        identity: AgentIdentity,
+        identity: AgentDescription,
         eventLoop: any EventLoop,
         pool: NIOThreadPool,
         auditFile: AuditFile? = nil,
@@ -65,7 +65,7 @@ package actor SessionAgent {
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
         self.ports = ports
-        rest = IdleDetector(ports.onQuiet, clocks: ClockSteps(at: ports.timekeeper.moment))
+        rest = IdleDetector(ports.onQuiet, clocks: ClockStepDetector(at: ports.timekeeper.moment))
         self.eventLoop = eventLoop
         executor = eventLoop.executor
         work = PendingWork(eventLoop: eventLoop)
@@ -99,7 +99,7 @@ package actor SessionAgent {
             logger: ports.logger
         )
         let audit = AuditLog(
-            auditFile.map { AuditTrail(file: $0, pool: pool, eventLoop: eventLoop, logger: ports.logger) },
+            auditFile.map { AuditWriteQueue(file: $0, pool: pool, eventLoop: eventLoop, logger: ports.logger) },
             configuration: self.configuration,
             timekeeper: ports.timekeeper
         )
@@ -153,7 +153,7 @@ package actor SessionAgent {
     }
 
     /// Changes the counters of a session.
-    func count(of name: SessionName, _ change: (inout SessionCounts) -> Void) {
+    func count(of name: SessionName, _ change: (inout SessionCounters) -> Void) {
         if let kept = sessions[name] { change(&kept.counts) }
     }
 
@@ -337,7 +337,7 @@ extension SessionAgent {
     }
 
     /// Stops serving, waits for refreshes in flight, and then erases all keys and secrets.
-    func lock(by origin: AuditRecord.Origin) async {
+    func lock(by origin: AuditRecord.Initiator) async {
         guard phase == .working else { return await waitUntilLocked() }
         phase = .locking
         configuration.files.followAll(in: self)
@@ -363,7 +363,7 @@ extension SessionAgent {
     /// Unlocks the store and serves its sessions.
     ///
     /// - Throws: ``RequestFailure`` if the store could not be unlocked.
-    func unlock(passphrase: [UInt8]?, by origin: AuditRecord.Origin) async throws(RequestFailure) {
+    func unlock(passphrase: [UInt8]?, by origin: AuditRecord.Initiator) async throws(RequestFailure) {
         await waitUntilLocked()
         guard phase == .locked else { return }
         if let refusal = await requests.vault.openStore(passphrase) {

@@ -8,7 +8,7 @@ import TokenCore
 final class SessionEntry {
     var session: Session
     var settings: SessionSettings
-    var counts = SessionCounts()
+    var counts = SessionCounters()
     private var standing: CachedTokenResponse?
 
     /// Creates an entry with the session from the store, or with a new one if `content` is `nil`.
@@ -100,7 +100,7 @@ extension StoredSession.Content {
     /// corrected.
     func accepted(under settings: SessionSettings, _ erasure: SecretErasure) -> StoredSession.Content {
         guard !settings.policy.isShared, !settings.policy.startsByItself, case .record(let loaded) = self,
-            let made = loaded.snapshot.madeOf.map(LoginSettings.init),
+            let made = loaded.snapshot.madeOf.map(LoginSettingsFingerprint.init),
             !made.fingerprint.utf8.elementsEqual(settings.fingerprint.utf8)
         else { return self }
         erasure.erase(loaded.snapshot.secrets)
@@ -112,7 +112,7 @@ extension StoredSession.Content {
 }
 
 /// The counters of a session since the agent started, for the metrics.
-struct SessionCounts: Equatable, Sendable {
+struct SessionCounters: Equatable, Sendable {
     /// The number of requests that got a token.
     var served = 0
     /// The number of requests that got an error, by its code.

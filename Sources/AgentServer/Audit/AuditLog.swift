@@ -7,17 +7,17 @@ import TokenCore
 /// The audit log: one line for each token served and each action, for peers that may read it.
 ///
 /// - Entry points: ``add(_:_:_:isIDToken:at:)`` and its overloads, ``serve(_:on:in:)``.
-/// - May not: contain a token, or make a token request wait for the disk (see ``AuditTrail``).
+/// - May not: contain a token, or make a token request wait for the disk (see ``AuditWriteQueue``).
 ///
 /// Confined to the agent's event loop.
 final class AuditLog {
     /// The writer of the log file, or `nil` if no log is kept.
-    private let trail: AuditTrail?
+    private let trail: AuditWriteQueue?
     private let configuration: LiveConfiguration
     private let timekeeper: any Timekeeper
     let followers: AuditFollowers
 
-    init(_ trail: AuditTrail?, configuration: LiveConfiguration, timekeeper: any Timekeeper) {
+    init(_ trail: AuditWriteQueue?, configuration: LiveConfiguration, timekeeper: any Timekeeper) {
         self.trail = trail
         self.configuration = configuration
         self.timekeeper = timekeeper
@@ -30,7 +30,7 @@ final class AuditLog {
 
     /// Adds a line about a token that `connection` requested.
     func add(
-        _ decision: AuditRecord.Decision,
+        _ decision: AuditRecord.AuditedOutcome,
         _ name: SessionName,
         _ connection: Connection,
         isIDToken: Bool = false,
@@ -48,9 +48,9 @@ final class AuditLog {
     /// Adds a line about an action.
     func add(
         _ action: AuditRecord.Action,
-        _ decision: AuditRecord.Decision,
+        _ decision: AuditRecord.AuditedOutcome,
         _ name: SessionName? = nil,
-        by origin: AuditRecord.Origin
+        by origin: AuditRecord.Initiator
     ) {
         add(.action(action), decision, name, by: origin, at: nil)
     }
@@ -67,10 +67,10 @@ final class AuditLog {
     }
 
     private func add(
-        _ subject: AuditRecord.Subject,
-        _ decision: AuditRecord.Decision,
+        _ subject: AuditRecord.AuditedOperation,
+        _ decision: AuditRecord.AuditedOutcome,
         _ name: SessionName?,
-        by origin: AuditRecord.Origin,
+        by origin: AuditRecord.Initiator,
         at time: WallTime?
     ) {
         guard let trail, configuration.current.keepsAudit else { return }
@@ -111,7 +111,7 @@ final class AuditLog {
             session: query.session,
             hidden: Set(agent.sessions.keys.filter { !configuration.isShown($0, to: connection) })
         )
-        let reading = AuditReading(trail, selection, on: connection, follows: query.follows) {
+        let reading = AuditLogResponse(trail, selection, on: connection, follows: query.follows) {
             [self] reading, isEmpty in
             finish(reading, isEmpty: isEmpty, query.session, on: connection)
         }
@@ -122,7 +122,7 @@ final class AuditLog {
     ///
     /// A session that is no longer configured counts as known if it has lines.
     private func finish(
-        _ reading: AuditReading,
+        _ reading: AuditLogResponse,
         isEmpty: Bool,
         _ session: SessionName?,
         on connection: Connection
@@ -163,7 +163,7 @@ struct AuditQuery: Equatable {
             code: .badRequest,
             message: "invalid query (parameters: session=NAME, follow=1)"
         )
-        guard let parameters = RequestTarget.parameters(of: text) else { throw complaint }
+        guard let parameters = RequestTargetParser.parameters(of: text) else { throw complaint }
         for (name, value) in parameters {
             switch name {
             case "session":

@@ -10,7 +10,7 @@ import TokenCore
 /// or on the agent.
 struct AuditRecord: Equatable, Sendable {
     /// The subject of a line.
-    enum Subject: Equatable, Sendable {
+    enum AuditedOperation: Equatable, Sendable {
         case accessToken
         case idToken
         case action(Action)
@@ -33,7 +33,7 @@ struct AuditRecord: Equatable, Sendable {
     }
 
     /// The outcomes, spelled as in the log.
-    enum Decision: String, Sendable {
+    enum AuditedOutcome: String, Sendable {
         case served
         /// The user did not confirm the request.
         case denied
@@ -50,11 +50,11 @@ struct AuditRecord: Equatable, Sendable {
     /// The peer or other cause of a line, as JSON members that all requests of a peer share.
     ///
     /// A line stays in memory for up to a second; by then, the peer's process has usually been inspected.
-    final class Origin: Equatable, Sendable {
+    final class Initiator: Equatable, Sendable {
         /// A signal, whose sender is unknown.
-        static let signal = Origin(",\"by\":\"signal\"")
+        static let signal = Initiator(",\"by\":\"signal\"")
         /// The agent itself, without a request.
-        static let agent = Origin(",\"by\":\"agent\"")
+        static let agent = Initiator(",\"by\":\"agent\"")
 
         private let members: Mutex<[UInt8]>
 
@@ -70,7 +70,7 @@ struct AuditRecord: Equatable, Sendable {
             _ peer: PeerCredentials,
             _ facts: PeerIdentity?,
             claimedCaller: String? = nil,
-            _ restriction: Restriction? = nil,
+            _ restriction: ConnectionRestriction? = nil,
             listener: String? = nil
         ) {
             var members = ",\"pid\":\(peer.processID),\"uid\":\(peer.userID)"
@@ -93,8 +93,8 @@ struct AuditRecord: Equatable, Sendable {
         }
 
         /// Returns the agent itself as the writer of the `[[file]]` at `path`.
-        static func file(_ path: String) -> Origin {
-            Origin(",\"by\":\"agent\",\"file\":\(JSONValue.string(ServerText.cleaned(path)).text)")
+        static func file(_ path: String) -> Initiator {
+            Initiator(",\"by\":\"agent\",\"file\":\(JSONValue.string(ServerText.cleaned(path)).text)")
         }
 
         private init(_ members: String) {
@@ -104,12 +104,12 @@ struct AuditRecord: Equatable, Sendable {
         fileprivate var bytes: [UInt8] { members.withLock { $0 } }
 
         /// Takes over the contents of `other`, also for lines that have not been written yet.
-        func become(_ other: Origin) {
+        func become(_ other: Initiator) {
             let new = other.bytes
             members.withLock { $0 = new }
         }
 
-        static func == (left: Origin, right: Origin) -> Bool { left === right || left.bytes == right.bytes }
+        static func == (left: Initiator, right: Initiator) -> Bool { left === right || left.bytes == right.bytes }
     }
 
     var time: WallTime
@@ -117,9 +117,9 @@ struct AuditRecord: Equatable, Sendable {
     var session: SessionName?
     /// The session that the tokens of `session` are made from.
     var source: SessionName?
-    var subject: Subject
-    var decision: Decision
-    var origin: Origin
+    var subject: AuditedOperation
+    var decision: AuditedOutcome
+    var origin: Initiator
 
     /// Appends the line with its line feed.
     ///
@@ -172,14 +172,14 @@ struct AuditRecord: Equatable, Sendable {
     private static let end = Array("}\n".utf8)
 }
 
-extension AuditRecord.Origin {
+extension AuditRecord.Initiator {
     /// Returns the origin of requests from `connection`.
-    static func peer(of connection: Connection) -> AuditRecord.Origin {
+    static func peer(of connection: Connection) -> AuditRecord.Initiator {
         connection.caller.witness.origin { made(for: connection.caller) }
     }
 
-    static func made(for caller: Caller) -> AuditRecord.Origin {
-        AuditRecord.Origin(
+    static func made(for caller: Caller) -> AuditRecord.Initiator {
+        AuditRecord.Initiator(
             caller.peer,
             caller.witness.facts ?? caller.witness.seen,
             claimedCaller: caller.witness.claimedCaller,
@@ -196,7 +196,7 @@ extension PeerIdentity {
     }
 }
 
-extension Restriction {
+extension ConnectionRestriction {
     fileprivate var path: String? { if case .socket(let path) = self { path } else { nil } }
 
     fileprivate var host: String? {

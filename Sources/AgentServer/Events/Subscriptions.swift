@@ -58,7 +58,7 @@ final class Subscriptions {
     /// Returns the session of the query `session=NAME`, or `nil` if the query is empty.
     static func filter(_ query: Substring) throws(RequestFailure) -> SessionName? {
         guard !query.isEmpty else { return nil }
-        guard let parameters = RequestTarget.parameters(of: query), parameters.count == 1,
+        guard let parameters = RequestTargetParser.parameters(of: query), parameters.count == 1,
             parameters[0].name == "session", !parameters[0].value.isEmpty
         else { throw RequestFailure(code: .badRequest, message: "invalid query (parameter: session=NAME)") }
         return try SessionName(asked: parameters[0].value)

@@ -7,7 +7,7 @@ import Text
 import TokenCore
 
 /// The mark of a token file that the agent wrote, by which another file at the same path is recognized.
-struct TokenFileMark: Hashable, Sendable {
+struct TokenFileFingerprint: Hashable, Sendable {
     let inode: UInt64
     /// The length in bytes of the complete content.
     let length: Int
@@ -22,8 +22,8 @@ struct TokenFileMark: Hashable, Sendable {
     /// Creates the mark of a file with this content.
     ///
     /// - Throws: ``TokenFileError`` if the digest cannot be computed.
-    init(_ identity: TokenFileLocation.Identity, holding bytes: [UInt8]) throws(TokenFileError) {
-        guard let digest = TokenFileMark.digest(of: bytes) else { throw .failed("cannot compute its digest") }
+    init(_ identity: TokenFileLocation.DeviceAndInode, holding bytes: [UInt8]) throws(TokenFileError) {
+        guard let digest = TokenFileFingerprint.digest(of: bytes) else { throw .failed("cannot compute its digest") }
         self.init(inode: identity.inode, length: bytes.count, digest: digest)
     }
 
@@ -45,7 +45,7 @@ struct TokenFileMark: Hashable, Sendable {
     func fits(_ inode: UInt64, _ content: [UInt8], isDraft: Bool) -> Bool {
         guard inode == self.inode else { return false }
         return isDraft && content.count < length
-            || content.count == length && TokenFileMark.digest(of: content) == digest
+            || content.count == length && TokenFileFingerprint.digest(of: content) == digest
     }
 
     private static func digest(of bytes: [UInt8]) -> TokenFingerprint? {
@@ -68,7 +68,7 @@ package final class TokenFileLedger: Sendable {
 
     /// The path of the list, or `nil` if none is kept.
     private let path: String?
-    private let listed: Mutex<[ByteText: [TokenFileMark]]>
+    private let listed: Mutex<[ByteText: [TokenFileFingerprint]]>
 
     /// Reads the list in `stateDirectory`, which no one else can enter; `nil` keeps no list.
     package init(stateDirectory: String?) {
@@ -109,7 +109,7 @@ package final class TokenFileLedger: Sendable {
     /// Adds a file that will be written, next to the one that may be at its path until then.
     ///
     /// - Throws: ``TokenFileError`` if the list cannot be written; the file must not be written then.
-    func add(_ file: String, _ mark: TokenFileMark) throws(TokenFileError) {
+    func add(_ file: String, _ mark: TokenFileFingerprint) throws(TokenFileError) {
         try listed.withLock { listed throws(TokenFileError) in
             let former = listed[file.bytewise]
             listed[file.bytewise] = Array(((former ?? []) + [mark]).suffix(Self.maximumMarks))
@@ -132,7 +132,7 @@ package final class TokenFileLedger: Sendable {
         }
     }
 
-    private func save(_ listed: [ByteText: [TokenFileMark]]) throws(TokenFileError) {
+    private func save(_ listed: [ByteText: [TokenFileFingerprint]]) throws(TokenFileError) {
         guard let path else { return }
         guard !listed.isEmpty else {
             guard unsafe unlink(path) == 0 || errno == ENOENT else { throw .latest("remove \(path)") }
@@ -147,7 +147,7 @@ package final class TokenFileLedger: Sendable {
     }
 
     /// Reads the list at `path`; empty unless it is a private file of this user.
-    private static func entries(in path: String) -> [ByteText: [TokenFileMark]] {
+    private static func entries(in path: String) -> [ByteText: [TokenFileFingerprint]] {
         let file = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return [:] }
         defer { close(file) }
@@ -157,12 +157,12 @@ package final class TokenFileLedger: Sendable {
         else { return [:] }
         var text = [UInt8](repeating: 0, count: Int(status.st_size))
         let count = unsafe pread(file, &text, text.count, 0)
-        var entries: [ByteText: [TokenFileMark]] = [:]
+        var entries: [ByteText: [TokenFileFingerprint]] = [:]
         for line in text.prefix(max(0, count)).split(separator: UInt8(ascii: "\n")) {
             // A line without marks cannot show that the agent wrote the file.
             guard let blank = line.firstIndex(of: UInt8(ascii: " ")) else { continue }
             let path = String(decoding: line[line.index(after: blank)...], as: UTF8.self)
-            let marks = line[..<blank].split(separator: UInt8(ascii: ",")).compactMap { TokenFileMark($0) }
+            let marks = line[..<blank].split(separator: UInt8(ascii: ",")).compactMap { TokenFileFingerprint($0) }
             guard path.hasPrefix("/"), !marks.isEmpty else { continue }
             entries[path.bytewise] = Array(marks.suffix(maximumMarks))
         }

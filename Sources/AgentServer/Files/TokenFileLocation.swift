@@ -41,7 +41,7 @@ enum TokenFileError: Error, Equatable, Sendable {
 /// lead elsewhere.
 struct TokenFileLocation: ~Copyable {
     /// The identity of a file, independent of its name.
-    struct Identity: Equatable, Sendable {
+    struct DeviceAndInode: Equatable, Sendable {
         fileprivate var device: dev_t
         private(set) var inode: UInt64
 
@@ -117,8 +117,8 @@ struct TokenFileLocation: ~Copyable {
     borrowing func replace(
         with bytes: [UInt8],
         isDurable: Bool = false,
-        recording record: (Identity) throws(TokenFileError) -> Void = { _ in }
-    ) throws(TokenFileError) -> Identity {
+        recording record: (DeviceAndInode) throws(TokenFileError) -> Void = { _ in }
+    ) throws(TokenFileError) -> DeviceAndInode {
         let identity = try write(bytes, isDurable: isDurable, recording: record)
         guard unsafe renameat(directory, draft, directory, name) == 0 else {
             let fault = TokenFileError.latest("replace the file")
@@ -140,8 +140,8 @@ struct TokenFileLocation: ~Copyable {
     private borrowing func write(
         _ bytes: [UInt8],
         isDurable: Bool,
-        recording record: (Identity) throws(TokenFileError) -> Void
-    ) throws(TokenFileError) -> Identity {
+        recording record: (DeviceAndInode) throws(TokenFileError) -> Void
+    ) throws(TokenFileError) -> DeviceAndInode {
         unlinkDraft()
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let file = unsafe openat(directory, draft, flags, 0o600)
@@ -153,7 +153,7 @@ struct TokenFileLocation: ~Copyable {
             guard fchmod(file, 0o600) == 0, unsafe fstat(file, &status) == 0 else {
                 throw .latest("write the file")
             }
-            try record(Identity(status))
+            try record(DeviceAndInode(status))
             guard Self.write(bytes, to: file), !isDurable || fsync(file) == 0 else {
                 throw .latest("write the file")
             }
@@ -161,7 +161,7 @@ struct TokenFileLocation: ~Copyable {
             unlinkDraft()
             throw error
         }
-        return Identity(status)
+        return DeviceAndInode(status)
     }
 
     /// The reason no file could be created; reads `errno`.
@@ -194,20 +194,20 @@ struct TokenFileLocation: ~Copyable {
     ///
     /// - Parameter identity: The identity of the file that the agent wrote.
     /// - Throws: ``TokenFileError`` if the file remains.
-    borrowing func remove(_ identity: Identity) throws(TokenFileError) {
+    borrowing func remove(_ identity: DeviceAndInode) throws(TokenFileError) {
         unlinkDraft()
         var status = stat()
         guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
             guard errno == ENOENT else { throw .latest("read the file") }
             return
         }
-        if Identity(status) == identity { try unlink(name) }
+        if DeviceAndInode(status) == identity { try unlink(name) }
     }
 
     /// Removes the file and the draft of a killed agent, each only if it matches one of `marks`.
     ///
     /// - Throws: ``TokenFileError`` if a matching file remains.
-    borrowing func remove(matching marks: [TokenFileMark]) throws(TokenFileError) {
+    borrowing func remove(matching marks: [TokenFileFingerprint]) throws(TokenFileError) {
         for (name, isDraft) in [(draft, true), (name, false)] {
             guard let (inode, content) = contents(of: name),
                 marks.contains(where: { $0.fits(inode, content, isDraft: isDraft) })
@@ -228,7 +228,7 @@ struct TokenFileLocation: ~Copyable {
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         defer { bytes.wipe() }
         let count = unsafe pread(file, &bytes, bytes.count, 0)
-        return (Identity(status).inode, Array(bytes.prefix(max(0, count))))
+        return (DeviceAndInode(status).inode, Array(bytes.prefix(max(0, count))))
     }
 
     private borrowing func unlink(_ name: String) throws(TokenFileError) {

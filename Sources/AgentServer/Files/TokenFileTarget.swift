@@ -41,7 +41,7 @@ package struct TokenFileTarget: Equatable, Sendable {
 }
 
 /// The content of a token file, without the token itself.
-struct TokenFileContent: Sendable {
+struct TokenFileTemplate: Sendable {
     let before: [UInt8]
     let after: [UInt8]
     private let form: TokenOutputFormat

@@ -11,7 +11,7 @@ final class TokenFileWriter: Sendable {
     private let memory: SealedMemory
     private let ledger: TokenFileLedger
     /// The identity of the file last written to each path.
-    private let written = Mutex<[ByteText: TokenFileLocation.Identity]>([:])
+    private let written = Mutex<[ByteText: TokenFileLocation.DeviceAndInode]>([:])
 
     init(memory: SealedMemory, ledger: TokenFileLedger) {
         self.memory = memory
@@ -21,13 +21,13 @@ final class TokenFileWriter: Sendable {
     /// Replaces the file at `path` atomically.
     ///
     /// - Returns: The error if the file was not replaced, otherwise `nil`.
-    func write(_ token: SecretID, in content: TokenFileContent, to path: String) -> TokenFileError? {
+    func write(_ token: SecretID, in content: TokenFileTemplate, to path: String) -> TokenFileError? {
         do throws(TokenFileError) {
             let place = try TokenFileLocation(path)
             var bytes = try text(of: token, in: content)
             defer { bytes.wipe() }
             let identity = try place.replace(with: bytes) { identity throws(TokenFileError) in
-                try ledger.add(path, TokenFileMark(identity, holding: bytes))
+                try ledger.add(path, TokenFileFingerprint(identity, holding: bytes))
             }
             written.withLock { $0[path.bytewise] = identity }
             return nil
@@ -68,7 +68,7 @@ final class TokenFileWriter: Sendable {
     /// Returns the content of the file; the caller must wipe it.
     private func text(
         of token: SecretID,
-        in content: TokenFileContent
+        in content: TokenFileTemplate
     ) throws(TokenFileError) -> [UInt8] {
         var text: [UInt8] = []
         var fits = false

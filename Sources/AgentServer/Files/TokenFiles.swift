@@ -18,7 +18,7 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class TokenFiles {
     /// The state of one file.
-    fileprivate final class KeptFile {
+    fileprivate final class FileEntry {
         let outlet: TokenFileTarget
         /// The token that the file should contain, or `nil` if the file should not exist.
         var wanted: SecretID?
@@ -61,8 +61,8 @@ final class TokenFiles {
     /// Fires when a token must be requested, a token expires, or a write must be retried.
     private let alarm: Alarm<ByteText>
     private let logger: Logger
-    private var files: [ByteText: KeptFile] = [:]
-    private var bySession: [SessionName: [KeptFile]] = [:]
+    private var files: [ByteText: FileEntry] = [:]
+    private var bySession: [SessionName: [FileEntry]] = [:]
     /// The identifier of the next request.
     ///
     /// It is far from those of programs, which count up from 1, and of source tokens, which count down.
@@ -175,7 +175,7 @@ final class TokenFiles {
         bySession = [:]
         for outlet in outlets {
             let former = old[outlet.path.bytewise]
-            let file = former?.outlet == outlet ? former ?? KeptFile(outlet) : KeptFile(outlet)
+            let file = former?.outlet == outlet ? former ?? FileEntry(outlet) : FileEntry(outlet)
             files[file.key] = file
             bySession[outlet.session, default: []].append(file)
         }
@@ -185,13 +185,13 @@ final class TokenFiles {
 
     /// Updates `file` to its session's current token, requests the next token if due, and plans the next
     /// check.
-    private func settle(_ file: KeptFile, in agent: isolated SessionAgent) {
+    private func settle(_ file: FileEntry, in agent: isolated SessionAgent) {
         let moment = agent.moment
         let token = token(for: file.outlet, at: moment.now, in: agent)
         let secret = token.flatMap { file.outlet.wantsIDToken ? $0.idToken?.secret : $0.secret }
         if secret != file.wanted || file.retryAt.map({ $0 <= moment.now }) ?? false {
             if secret != file.wanted { file.nextAsk = moment.now }
-            let content = token.map { TokenFileContent($0, for: file.outlet, at: moment) }
+            let content = token.map { TokenFileTemplate($0, for: file.outlet, at: moment) }
             // A token is not served in the last second of its validity.
             let end = token?.life(isID: file.outlet.wantsIDToken).expiresAt
             file.wantedEnd = end.map { $0 - Duration.milliseconds(999) }
@@ -214,7 +214,7 @@ final class TokenFiles {
     }
 
     /// Removes a file whose token has expired and could not be replaced; a full disk still allows that.
-    private func removeEnded(_ file: KeptFile) {
+    private func removeEnded(_ file: FileEntry) {
         file.heldEnd = nil
         let path = file.outlet.path
         thread.run { [writer] in
@@ -273,7 +273,7 @@ final class TokenFiles {
         in agent: isolated SessionAgent
     ) -> AccessToken? {
         guard agent.phase == .working, let session = agent.sessions[name]?.session else { return nil }
-        guard let token = session.token(for: need, at: now), token.tokenType != RoleTokens.tokenType else {
+        guard let token = session.token(for: need, at: now), token.tokenType != AWSRoleUse.tokenType else {
             return nil
         }
         return token
@@ -323,8 +323,8 @@ final class TokenFiles {
     /// Writes `secret` to the file, or removes the file if it is `nil`.
     private func put(
         _ secret: SecretID?,
-        in content: TokenFileContent?,
-        into file: KeptFile,
+        in content: TokenFileTemplate?,
+        into file: FileEntry,
         in agent: isolated SessionAgent
     ) {
         file.wanted = secret
@@ -351,7 +351,7 @@ final class TokenFiles {
         }
     }
 
-    private func finish(_ file: KeptFile, _ fault: TokenFileError?, in agent: isolated SessionAgent) {
+    private func finish(_ file: FileEntry, _ fault: TokenFileError?, in agent: isolated SessionAgent) {
         guard let fault else {
             file.heldEnd = file.wantedEnd
             file.fault = nil
@@ -364,19 +364,19 @@ final class TokenFiles {
         settle(file, in: agent)
     }
 
-    private func complain(of file: KeptFile, _ fault: TokenFileError) {
+    private func complain(of file: FileEntry, _ fault: TokenFileError) {
         guard file.fault != fault else { return }
         file.fault = fault
         log(fault, of: file)
     }
 
-    private func recordMissingToken(of file: KeptFile, _ lack: TokenFileError?) {
+    private func recordMissingToken(of file: FileEntry, _ lack: TokenFileError?) {
         guard file.lack != lack else { return }
         file.lack = lack
         if let lack { log(lack, of: file) }
     }
 
-    private func log(_ fault: TokenFileError, of file: KeptFile) {
+    private func log(_ fault: TokenFileError, of file: FileEntry) {
         let values: Logger.Metadata = ["path": "\(file.outlet.path)", "reason": "\(fault.reason)"]
         logger.warning("token file missing or outdated", metadata: values)
     }

@@ -10,11 +10,11 @@ final class DrainingSessions {
     /// The maximum time to wait, 30 seconds, because a request takes at most 20.
     private static let maximumWait = TimeAmount.seconds(30)
 
-    private let waiters: LoopWaiters
+    private let waiters: ConditionWaiters
     private var names: [SessionName: Int] = [:]
 
     init(eventLoop: any EventLoop) {
-        waiters = LoopWaiters(eventLoop: eventLoop)
+        waiters = ConditionWaiters(eventLoop: eventLoop)
     }
 
     /// Returns whether the session is about to leave, so that no new request is sent for it.

@@ -9,7 +9,7 @@ import TokenCore
 /// ``FleetCoordinator`` has one ``SharedSession`` per session, which executes the decisions of `FleetMember`
 /// (TokenCore). Revocations wait until the login or logout that caused them is in etcd.
 ///
-/// - Entry points: ``FleetCoordinator``, ``FleetLoginGate``, ``FleetRequests``.
+/// - Entry points: ``FleetCoordinator``, ``FleetLoginPreconditions``, ``FleetRequests``.
 /// - May not: send tokens to etcd unsealed, or talk to authorization servers.
 /// - Runs on: the agent's event loop, to which it is confined.
 final class FleetCoordinator {
@@ -34,7 +34,7 @@ final class FleetCoordinator {
     private var reopening: Scheduled<Void>?
     /// The sessions that are about to leave the fleet.
     private let leavers: DrainingSessions
-    let announcements: HostAnnouncements
+    let announcements: HostAnnouncer
     let removed = RemovedHosts()
 
     init(_ port: FleetDependencies?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
@@ -42,7 +42,7 @@ final class FleetCoordinator {
         self.eventLoop = eventLoop
         self.alarm = alarm
         leavers = DrainingSessions(eventLoop: eventLoop)
-        announcements = HostAnnouncements(port, eventLoop: eventLoop)
+        announcements = HostAnnouncer(port, eventLoop: eventLoop)
     }
 
     /// Sets the closure that is called on the event loop when a session's timer fires.
@@ -104,7 +104,7 @@ final class FleetCoordinator {
             if let login = joining.login {
                 // Of the logins that the hosts had before the session was shared, the fleet takes the latest.
                 let time = FleetTime(seconds: login.loggedInAt.secondsSince1970)
-                SharedCommit(number: nil, snapshot: login, shared: session).logIn(time: time, in: agent)
+                CommitPublication(number: nil, snapshot: login, shared: session).logIn(time: time, in: agent)
             } else if joining.keeping?.memory.hasUnpublishedChanges != false {
                 session.apply(in: agent) { member, now in member.started(at: now) }
             }
@@ -440,7 +440,7 @@ extension FleetCoordinator {
         _ outcome: RefreshOutcome,
         of name: SessionName,
         in agent: isolated SessionAgent
-    ) -> SharedAttempt.Addressee {
+    ) -> SharedAttempt.OutcomeRecipient {
         guard let session = sessions[name], session.attempt?.number == number else { return .session }
         return session.answered(outcome, in: agent)
     }
@@ -478,7 +478,7 @@ extension FleetCoordinator {
             start(in: agent)
         }
         guard let session = sessions[name] else { return false }
-        let shared = SharedCommit(number: commit, snapshot: snapshot, shared: session)
+        let shared = CommitPublication(number: commit, snapshot: snapshot, shared: session)
         if shared.isTaken(in: agent) { return true }
         guard session.isKeeping else { return false }
         session.wait(commit)

@@ -357,8 +357,8 @@ extension FleetHeader.Status {
 }
 
 extension FleetSurvey.Member {
-    fileprivate var message: FleetMemberMessage {
-        FleetMemberMessage {
+    fileprivate var message: EtcdMemberMessage {
+        EtcdMemberMessage {
             $0.endpoint = endpoint
             $0.version = version
             $0.works = version != nil && hasLeader && !isRefusing

@@ -12,7 +12,7 @@ final class ConnectionServices {
     let register: ConnectionRegister
     let input = SharedBuffer()
     let output = SharedBuffer()
-    let backlog = StreamBacklog()
+    let backlog = StreamBacklogLimiter()
 
     init(loop: AgentLoop, agent: any HTTPRequestServing, limits: RequestLimits, register: ConnectionRegister)
     {
@@ -31,7 +31,7 @@ final class ConnectionServices {
 /// - Entry points: ``begin()`` after accepting, ``answer(_:)`` and ``stream(_:onTaken:)`` for the agent.
 /// - May not: decide about requests; ``HTTPRequestServing`` does.
 /// - Runs on: the agent's event loop.
-final class Connection: DescriptorWatching, @unchecked Sendable {
+final class Connection: ReadinessHandling, @unchecked Sendable {
     // Unchecked because every property is confined to the event loop.
     enum State: Equatable {
         /// The next request, or the rest of one, has not arrived.
@@ -46,7 +46,7 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
     }
 
     /// The activities of the current turn of the loop.
-    private struct Turn {
+    private struct LoopTurnState {
         /// Whether requests are being parsed.
         var isParsing = false
         /// Whether input is being read; the responses are sent together afterwards.
@@ -56,7 +56,7 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
     }
 
     /// The state of the peer's ends of the connection.
-    private struct PeerEnd {
+    private struct PeerState {
         /// Whether the peer has closed its sending end; it may still read.
         var isHalfClosed = false
         /// Whether the peer reads its responses fast enough.
@@ -82,9 +82,9 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
     private var input: RequestInput
     private var output: ByteBuffer?
     private var stream = StreamOutput()
-    private var turn = Turn()
+    private var turn = LoopTurnState()
     private var deadlines = Deadlines()
-    private var peerEnd = PeerEnd()
+    private var peerEnd = PeerState()
     /// The connection's entry in the register.
     var registration: ConnectionRegister.Entry?
 

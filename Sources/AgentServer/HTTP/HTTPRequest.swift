@@ -25,7 +25,7 @@ struct HTTPRequest: Equatable, Sendable {
         HTTPRequest(
             head: HTTPRequestHead(
                 method: .get,
-                address: RequestAddress("/v1/sessions/\(session)/token"),
+                address: ParsedRequestTarget("/v1/sessions/\(session)/token"),
                 isHTTP11: true,
                 keepsAlive: false,
                 contentLength: 0,
@@ -39,7 +39,7 @@ struct HTTPRequest: Equatable, Sendable {
 /// The request line and the header fields that the agent uses; shared by requests that repeat the same bytes.
 final class HTTPRequestHead: Equatable, Sendable {
     let method: HTTPRequest.Method
-    let address: RequestAddress
+    let address: ParsedRequestTarget
     /// Whether the version is HTTP/1.1 rather than 1.0.
     let isHTTP11: Bool
     /// Whether the connection stays open for more requests.
@@ -57,7 +57,7 @@ final class HTTPRequestHead: Equatable, Sendable {
 
     init(
         method: HTTPRequest.Method,
-        address: RequestAddress,
+        address: ParsedRequestTarget,
         isHTTP11: Bool,
         keepsAlive: Bool,
         contentLength: Int,

@@ -40,7 +40,7 @@ extension HTTPResponse {
 
     /// Creates the response to a failed request: `{"error":{…}}`, with `Retry-After` if the failure has one.
     init(_ failure: RequestFailure) {
-        self = .message(RefusalMessage { $0.error = failure.wire }, status: HTTPStatus(failure.code))
+        self = .message(ErrorResponseMessage { $0.error = failure.wire }, status: HTTPStatus(failure.code))
         if let seconds = failure.retryAfterSeconds {
             fields.append(Field(name: "Retry-After", value: String(seconds)))
         }

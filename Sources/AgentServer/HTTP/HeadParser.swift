@@ -28,7 +28,7 @@ struct HeadParser {
         let isHTTP11 = request.isVersion("HTTP/1.1")
         guard isHTTP11 || request.isVersion("HTTP/1.0") else { throw .unsupportedVersion }
         let method = HTTPRequest.Method(rawValue: String(decoding: request.method, as: UTF8.self)) ?? .other
-        var fields = HeaderFields(isHTTP11: isHTTP11)
+        var fields = RequestHeadBuilder(isHTTP11: isHTTP11)
         while true {
             let field = takeLine()
             if field.isEmpty { break }

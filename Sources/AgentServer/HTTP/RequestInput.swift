@@ -54,7 +54,7 @@ struct RequestInput {
     /// Removes the next request, if it is complete.
     ///
     /// - Throws: ``RequestError`` if the request is malformed or too long.
-    mutating func next() throws(RequestError) -> RequestParser.Step {
+    mutating func next() throws(RequestError) -> RequestParser.StepResult {
         try parser.next(from: &bytes)
     }
 

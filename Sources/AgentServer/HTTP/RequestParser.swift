@@ -6,7 +6,7 @@ import NIOCore
 /// A parser that extracts requests from a stream of bytes, in whatever pieces the bytes arrive.
 struct RequestParser {
     /// The results of one step of the parser.
-    enum Step: Equatable {
+    enum StepResult: Equatable {
         case request(HTTPRequest)
         case needsMore
         /// The head is complete, and the peer waits for `100 Continue` before it sends the body (RFC 9110
@@ -38,7 +38,7 @@ struct RequestParser {
     /// Removes the next request from `input`, if it is complete.
     ///
     /// - Throws: ``RequestError`` if the request is malformed or too long.
-    mutating func next(from input: inout ByteBuffer) throws(RequestError) -> Step {
+    mutating func next(from input: inout ByteBuffer) throws(RequestError) -> StepResult {
         var isNewHead = false
         if head == nil {
             skipEmptyLine(in: &input)

@@ -58,7 +58,7 @@ struct StreamOutput {
 /// limit of one.
 ///
 /// Confined to the agent's event loop.
-final class StreamBacklog {
+final class StreamBacklogLimiter {
     /// The maximum number of unread bytes of one endless response.
     static let maximumUnread = 1 << 20
     /// The maximum number of unread bytes of all endless responses.

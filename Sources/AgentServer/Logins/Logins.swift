@@ -20,12 +20,12 @@ final class Logins {
     private let memory: SealedMemory
     private var logins: [LoginNumber: ActiveLogin] = [:]
     /// The logins that wait until the record of an earlier login has been written.
-    private let waiters: LoopWaiters
+    private let waiters: ConditionWaiters
 
     init(authorization: any AuthorizationServing, memory: SealedMemory, eventLoop: any EventLoop) {
         self.authorization = authorization
         self.memory = memory
-        waiters = LoopWaiters(eventLoop: eventLoop)
+        waiters = ConditionWaiters(eventLoop: eventLoop)
     }
 
     /// The number of active logins.
@@ -60,7 +60,7 @@ final class Logins {
             )
         }
         // The next login of a host that has left the fleet opens its etcd store again.
-        if !agent.fleet.hasLeft(name), let failure = FleetLoginGate(session: name).blockingFailure(in: agent)
+        if !agent.fleet.hasLeft(name), let failure = FleetLoginPreconditions(session: name).blockingFailure(in: agent)
         {
             throw failure
         }
@@ -110,7 +110,7 @@ final class Logins {
         if let words = agent.configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
         }
-        guard isCommitting(name, in: agent) || FleetLoginGate(session: name).delaysLogin(in: agent) else {
+        guard isCommitting(name, in: agent) || FleetLoginPreconditions(session: name).delaysLogin(in: agent) else {
             return start(number, request, name, in: agent)
         }
         logins[number]?.task = Task {
@@ -118,7 +118,7 @@ final class Logins {
                 // Meanwhile the user may leave, and the agent may lock.
                 repeat {
                     while logins[number] != nil, isCommitting(name, in: agent) { await waiters.wait() }
-                    try await FleetLoginGate(session: name).waitUntilLoginAllowed(in: agent)
+                    try await FleetLoginPreconditions(session: name).waitUntilLoginAllowed(in: agent)
                 } while logins[number] != nil && isCommitting(name, in: agent)
                 if logins[number] != nil { start(number, request, name, in: agent) }
             } catch {
@@ -295,7 +295,7 @@ final class Logins {
     ) {
         logins[number]?.hasEnded = true
         agent.journal.loginEnded(result, of: name)
-        let origin = logins[number].map { AuditRecord.Origin.peer(of: $0.connection) } ?? .agent
+        let origin = logins[number].map { AuditRecord.Initiator.peer(of: $0.connection) } ?? .agent
         agent.audit.add(.login, result.decision, name, by: origin)
         // The last line comes after the token files, so that its reader finds the token in them.
         agent.configuration.files.whenWritten { [self] in
@@ -416,7 +416,7 @@ extension RequestFailure {
 
 extension LoginResult {
     /// The outcome in the audit log.
-    fileprivate var decision: AuditRecord.Decision {
+    fileprivate var decision: AuditRecord.AuditedOutcome {
         switch self {
         case .done: .done
         case .failed: .failed

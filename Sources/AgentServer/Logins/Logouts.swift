@@ -14,13 +14,13 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class Logouts {
     /// The options of a logout request.
-    private struct Order {
+    private struct RequestOptions {
         let session: SessionName
         /// Whether only this host logs out, without revoking tokens at the server.
         let isLocal: Bool
         /// Whether the client that the server registered for the session is removed too.
         let unregisters: Bool
-        let origin: AuditRecord.Origin
+        let origin: AuditRecord.Initiator
     }
 
     /// A logout that waits until it may begin.
@@ -66,7 +66,7 @@ final class Logouts {
                 remedy: .retry("at a host with role = \"keeper\"")
             )
         }
-        let order = Order(
+        let order = RequestOptions(
             session: name,
             // A reader of a fleet has no refresh token that the server could revoke, and must not end other
             // hosts' logins.
@@ -81,13 +81,13 @@ final class Logouts {
 
     // MARK: Waiting
 
-    private func mustWait(_ order: Order, in agent: isolated SessionAgent) -> Bool {
+    private func mustWait(_ order: RequestOptions, in agent: isolated SessionAgent) -> Bool {
         order.isLocal
             ? UnpublishedChange.unpublishedChange(of: order.session, in: agent) != nil
-            : FleetLoginGate(session: order.session).delaysLogout(in: agent)
+            : FleetLoginPreconditions(session: order.session).delaysLogout(in: agent)
     }
 
-    private func postpone(_ order: Order, on connection: Connection, in agent: isolated SessionAgent) {
+    private func postpone(_ order: RequestOptions, on connection: Connection, in agent: isolated SessionAgent) {
         let name = order.session
         let waiting = Postponed(connection)
         connection.awaited = .logout(name)
@@ -96,7 +96,7 @@ final class Logouts {
             if order.isLocal {
                 await agent.fleet.waitUntilPublished([name], in: agent)
             } else {
-                await FleetLoginGate(session: name).waitUntilLogoutAllowed(in: agent)
+                await FleetLoginPreconditions(session: name).waitUntilLogoutAllowed(in: agent)
             }
             // Otherwise the peer has been told that the agent is locked or the session is gone.
             guard let index = postponed[name]?.firstIndex(where: { $0 === waiting }) else { return }
@@ -114,7 +114,7 @@ final class Logouts {
     /// Checks that the logout can be done as requested.
     ///
     /// - Throws: ``RequestFailure`` if it cannot.
-    private func admit(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
+    private func admit(_ order: RequestOptions, in agent: isolated SessionAgent) throws(RequestFailure) {
         guard agent.isServing else { throw agent.stopping }
         guard order.isLocal else { return try checkCanLogOutAllHosts(order, in: agent) }
         guard let debt = UnpublishedChange.refusal(of: order.session, in: agent) else { return }
@@ -127,7 +127,7 @@ final class Logouts {
     /// - Throws: ``RequestFailure`` if it cannot. If only the fleet prevents it, this host may then have
     ///   logged out alone.
     private func checkCanLogOutAllHosts(
-        _ order: Order,
+        _ order: RequestOptions,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let name = order.session
@@ -139,7 +139,7 @@ final class Logouts {
                 remedy: .run("tokenctl fleet join \(name) && tokenctl logout \(name)")
             )
         }
-        if var failure = FleetLoginGate(session: name).blockingFailure(in: agent) {
+        if var failure = FleetLoginPreconditions(session: name).blockingFailure(in: agent) {
             if UnpublishedChange.refusal(of: name, in: agent) == nil {
                 logOut(of: name, local: true, by: order.origin, in: agent)
                 failure.message = "only this host has logged out: \(failure.message)"
@@ -147,12 +147,12 @@ final class Logouts {
             throw failure
         }
         if let blank = agent.fleet.blank(of: name) { throw RequestFailure(blank, of: name) }
-        if let ignorance = FleetLoginGate(session: name).ignorance(in: agent) { throw ignorance }
+        if let ignorance = FleetLoginPreconditions(session: name).ignorance(in: agent) { throw ignorance }
     }
 
     // MARK: Logging out
 
-    private func begin(_ order: Order, for connection: Connection?, in agent: isolated SessionAgent) {
+    private func begin(_ order: RequestOptions, for connection: Connection?, in agent: isolated SessionAgent) {
         let name = order.session
         if let connection {
             connection.awaited = .logout(name)
@@ -169,7 +169,7 @@ final class Logouts {
     private func logOut(
         of name: SessionName,
         local: Bool,
-        by origin: AuditRecord.Origin,
+        by origin: AuditRecord.Initiator,
         in agent: isolated SessionAgent
     ) {
         agent.audit.add(.logout, .done, name, by: origin)
@@ -198,7 +198,7 @@ final class Logouts {
         in agent: isolated SessionAgent
     ) async -> RevocationOutcome {
         let present = agent.configuration[name]?.policy.madeOf
-        if let refusal = LoginSettings.refusal(of: request, under: present) { return .refused(refusal) }
+        if let refusal = LoginSettingsFingerprint.refusal(of: request, under: present) { return .refused(refusal) }
         return await agent.ports.authorization.revoke(name, request)
     }
 

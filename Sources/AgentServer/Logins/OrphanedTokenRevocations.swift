@@ -10,7 +10,7 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class OrphanedTokenRevocations {
-    private struct Late {
+    private struct PendingRevocation {
         var request: RevocationRequest
         var session: SessionName
         var failures = 0
@@ -20,7 +20,7 @@ final class OrphanedTokenRevocations {
     /// The maximum number of revocations that are retried; any further one is sent once.
     private static let maximumRepeated = 100
 
-    private var late: [UInt64: Late] = [:]
+    private var late: [UInt64: PendingRevocation] = [:]
     private var latest: UInt64 = 0
     private let alarm: Alarm<UInt64>
 
@@ -43,7 +43,7 @@ final class OrphanedTokenRevocations {
         latest += 1
         let isRepeated = late.count < OrphanedTokenRevocations.maximumRepeated
         let end = agent.now + (isRepeated ? RetrySchedule.revocationPersistence : .zero)
-        late[latest] = Late(request: request, session: name, givenUpAt: end)
+        late[latest] = PendingRevocation(request: request, session: name, givenUpAt: end)
         revoke(latest, in: agent)
     }
 

@@ -103,7 +103,7 @@ struct SilentReauthentication {
         let memory = ports.memory
         do {
             let secret = try unsafe output.withUnsafeBytes { try unsafe memory.seal($0, as: .password) }
-            return (secret, SignedToken.looksLike(output))
+            return (secret, SignedTokenSyntax.looksLike(output))
         } catch {
             let message = "cannot store the output of reauth_command"
             throw RefreshFailure(kind: .interactionRequired, message: message)
@@ -125,7 +125,7 @@ struct SilentReauthentication {
 }
 
 /// A check that distinguishes a signed token from a password.
-enum SignedToken {
+enum SignedTokenSyntax {
     /// Returns whether `text` consists of three base64url parts separated by dots, the first a JSON object
     /// (RFC 7515 §7.1).
     static func looksLike(_ text: [UInt8]) -> Bool {

@@ -8,7 +8,7 @@ import Synchronization
 import Threads
 
 /// A receiver of a descriptor's readiness, called on the loop.
-protocol DescriptorWatching: AnyObject {
+protocol ReadinessHandling: AnyObject {
     func ready(_ readiness: Readiness)
     /// Handles the end of the loop, which watches no descriptors any more.
     func loopEnded()
@@ -155,7 +155,7 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
 
 extension AgentLoop {
     /// The identity of a watched descriptor.
-    struct Watch {
+    struct WatchID {
         fileprivate let key: UInt64
     }
 
@@ -165,9 +165,9 @@ extension AgentLoop {
     func watch(
         _ descriptor: CInt,
         for readiness: Readiness,
-        _ watcher: any DescriptorWatching
-    ) throws(PollFailure) -> Watch {
-        let watch = Watch(key: watches.add(watcher))
+        _ watcher: any ReadinessHandling
+    ) throws(PollFailure) -> WatchID {
+        let watch = WatchID(key: watches.add(watcher))
         do {
             try poller.add(descriptor, for: readiness, key: watch.key)
         } catch {
@@ -177,18 +177,18 @@ extension AgentLoop {
         return watch
     }
 
-    func change(_ watch: Watch, of descriptor: CInt, to readiness: Readiness) {
+    func change(_ watch: WatchID, of descriptor: CInt, to readiness: Readiness) {
         poller.change(descriptor, to: readiness, key: watch.key)
     }
 
     /// Releases the watcher of a descriptor that is closed next and that no other process has.
-    func forget(_ watch: Watch) {
+    func forget(_ watch: WatchID) {
         watches.remove(watch.key)
     }
 
     /// Releases the watcher, and removes `descriptor` from the kernel's list, as another process may have it
     /// too.
-    func forget(_ watch: Watch, ofShared descriptor: CInt) {
+    func forget(_ watch: WatchID, ofShared descriptor: CInt) {
         poller.remove(descriptor)
         watches.remove(watch.key)
     }
@@ -306,24 +306,24 @@ extension AgentLoop {
 
 /// The watchers by key; keys are never reused.
 private struct WatchTable {
-    private struct Place {
+    private struct WatcherEntry {
         /// The number of times that the place has been used, so that a late report for an earlier watch finds
         /// no watcher.
         var uses: UInt32 = 0
-        var watcher: (any DescriptorWatching)?
+        var watcher: (any ReadinessHandling)?
     }
 
-    private var places: [Place] = []
+    private var places: [WatcherEntry] = []
     private var free: [UInt32] = []
 
-    subscript(key: UInt64) -> (any DescriptorWatching)? {
+    subscript(key: UInt64) -> (any ReadinessHandling)? {
         let place = places[Int(UInt32(truncatingIfNeeded: key))]
         return place.uses == UInt32(truncatingIfNeeded: key >> 32) ? place.watcher : nil
     }
 
-    mutating func add(_ watcher: any DescriptorWatching) -> UInt64 {
+    mutating func add(_ watcher: any ReadinessHandling) -> UInt64 {
         let index = free.popLast() ?? UInt32(places.count)
-        if Int(index) == places.count { places.append(Place()) }
+        if Int(index) == places.count { places.append(WatcherEntry()) }
         places[Int(index)].uses &+= 1
         places[Int(index)].watcher = watcher
         return UInt64(places[Int(index)].uses) << 32 | UInt64(index)
@@ -336,7 +336,7 @@ private struct WatchTable {
         free.append(index)
     }
 
-    mutating func takeAll() -> [any DescriptorWatching] {
+    mutating func takeAll() -> [any ReadinessHandling] {
         defer { for index in places.indices { places[index].watcher = nil } }
         return places.compactMap(\.watcher)
     }

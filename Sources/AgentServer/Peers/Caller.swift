@@ -15,11 +15,11 @@ struct Caller {
     /// The path of the `[[socket]]` that it connected to, or `nil` for the agent's own socket.
     let socketPath: String?
     /// The restriction to the tokens of some sessions, or `nil` if there is none.
-    private(set) var restriction: Restriction?
+    private(set) var restriction: ConnectionRestriction?
     /// The time at which the connection was accepted, or a moment later.
     let acceptedAt: Instant
     /// The identity of the peer's process, where rules require it.
-    let witness: PeerVerifier
+    let witness: PeerIdentityVerifier
     private let isOwnUser: Bool
 
     init(
@@ -31,7 +31,7 @@ struct Caller {
         self.socketPath = socketPath
         restriction = socketPath.map { .socket(path: $0) }
         self.acceptedAt = acceptedAt
-        witness = PeerVerifier(process: peer.processID)
+        witness = PeerIdentityVerifier(process: peer.processID)
         isOwnUser = peer.userID == geteuid()
     }
 

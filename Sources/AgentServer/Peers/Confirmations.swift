@@ -48,7 +48,7 @@ struct ConfirmationKey: Hashable {
 }
 
 /// A request that continues once the user has agreed.
-struct UnconfirmedRequest {
+struct RequestToConfirm {
     var call: PendingTokenRequest
     var proceed: @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
 }
@@ -111,7 +111,7 @@ final class Confirmations {
             let message = "requires confirmation, and the request does not wait"
             return deny(call, action, message, in: agent)
         }
-        switch questions.add(UnconfirmedRequest(call: call, proceed: proceed), to: key) {
+        switch questions.add(RequestToConfirm(call: call, proceed: proceed), to: key) {
         case .asked:
             call.connection.awaited = .confirmation(key)
             let environment = Self.environment(of: call, action)
@@ -176,7 +176,7 @@ final class Confirmations {
         _ message: String,
         in agent: isolated SessionAgent
     ) {
-        let origin = AuditRecord.Origin.peer(of: call.connection)
+        let origin = AuditRecord.Initiator.peer(of: call.connection)
         switch action {
         case .token: agent.audit.add(.denied, call.session, call.connection, isIDToken: call.wantsIDToken)
         case .login: agent.audit.add(.login, .denied, call.session, by: origin)

@@ -10,7 +10,7 @@ struct PeerInspector: Sendable {
     private static let maximumLooks = 64
 
     let processes: (any ProcessExamining)?
-    private let looks = ActiveInspections()
+    private let looks = ActiveInspectionCount()
 
     init(processes: (any ProcessExamining)?) {
         self.processes = processes
@@ -77,7 +77,7 @@ struct PeerInspector: Sendable {
 }
 
 /// The number of active inspections.
-private final class ActiveInspections: @unchecked Sendable {
+private final class ActiveInspectionCount: @unchecked Sendable {
     // Unchecked: confined to the agent's event loop.
     var count = 0
 }

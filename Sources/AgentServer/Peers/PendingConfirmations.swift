@@ -22,13 +22,13 @@ struct PendingConfirmations {
     /// Many processes with one prompt each are a flood too.
     private static let most = 32
 
-    private var requests: [ConfirmationKey: [UnconfirmedRequest]] = [:]
+    private var requests: [ConfirmationKey: [RequestToConfirm]] = [:]
 
     /// The number of requests that wait.
     var waiting: Int { requests.values.map(\.count).reduce(0, +) }
 
     /// Adds a request, unless its prompt would exceed a limit.
-    mutating func add(_ request: UnconfirmedRequest, to key: ConfirmationKey) -> Admission {
+    mutating func add(_ request: RequestToConfirm, to key: ConfirmationKey) -> Admission {
         if requests[key] != nil {
             requests[key]?.append(request)
             return .joined
@@ -40,12 +40,12 @@ struct PendingConfirmations {
     }
 
     /// Closes a prompt and returns the requests that waited for it.
-    mutating func close(_ key: ConfirmationKey) -> [UnconfirmedRequest] {
+    mutating func close(_ key: ConfirmationKey) -> [RequestToConfirm] {
         requests.removeValue(forKey: key) ?? []
     }
 
     /// Closes all prompts and returns the requests that waited.
-    mutating func closeAll() -> [UnconfirmedRequest] {
+    mutating func closeAll() -> [RequestToConfirm] {
         defer { requests = [:] }
         return requests.values.flatMap(\.self)
     }

@@ -51,12 +51,12 @@ package struct RestrictedSocket: Equatable, Sendable {
     /// The properties of the socket's file and its protocol.
     ///
     /// If one changes, the socket is recreated.
-    struct File: Equatable {
+    struct FileProperties: Equatable {
         var path: String
         var mode: mode_t
         var group: gid_t?
         var writesToken: Bool
     }
 
-    var file: File { File(path: path, mode: mode, group: group, writesToken: writesToken) }
+    var file: FileProperties { FileProperties(path: path, mode: mode, group: group, writesToken: writesToken) }
 }

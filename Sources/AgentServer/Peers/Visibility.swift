@@ -7,13 +7,13 @@ import TokenCore
 extension LiveConfiguration {
     /// Returns the configured `[[socket]]`, or `nil` if it is no longer configured or the restriction is
     /// another one.
-    private func socket(of restriction: Restriction) -> RestrictedSocket? {
+    private func socket(of restriction: ConnectionRestriction) -> RestrictedSocket? {
         guard case .socket(let path) = restriction else { return nil }
         return current.sockets.first { $0.path == path }
     }
 
     /// Returns the sessions that `restriction` permits, or `nil` if its `[[socket]]` is no longer configured.
-    func sessions(of restriction: Restriction) -> Set<SessionName>? {
+    func sessions(of restriction: ConnectionRestriction) -> Set<SessionName>? {
         if case .forwarding(let forwarding) = restriction { return forwarding.sessions }
         return socket(of: restriction)?.sessions
     }
@@ -112,7 +112,7 @@ extension LiveConfiguration {
 }
 
 /// The properties of the active rules that every request needs.
-struct ActiveRules {
+struct ActiveRuleSummary {
     /// Whether any session has rules.
     let exist: Bool
     /// The paths of the programs whose digests are named by rules.
@@ -130,7 +130,7 @@ extension RequestFailure {
         _ wanted: String,
         called name: String,
         key: String,
-        at restriction: Restriction,
+        at restriction: ConnectionRestriction,
         of session: SessionName
     ) -> RequestFailure {
         let shown = ServerText.cleaned(wanted)

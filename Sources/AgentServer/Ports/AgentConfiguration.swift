@@ -123,7 +123,7 @@ package struct SessionSettings: Equatable, Sendable {
         // The record stores these settings, so that a change made while the agent was stopped is noticed too.
         // Shared sessions compare more than that.
         self.policy.madeOf =
-            policy.isShared ? nil : LoginSettings(fingerprint: fingerprint, endings: endings).text
+            policy.isShared ? nil : LoginSettingsFingerprint(fingerprint: fingerprint, endings: endings).text
         self.kind = kind
         self.issuer = issuer
         self.pacedAs = pacedAs

@@ -64,7 +64,7 @@ package struct AgentPorts: Sendable {
 }
 
 /// The program's description in the response to `GET /v1`.
-package struct AgentIdentity: Equatable, Sendable {
+package struct AgentDescription: Equatable, Sendable {
     package var version: String
     /// Whether keys are in locked memory.
     package var isMemoryLocked: Bool

@@ -11,7 +11,7 @@ import TokenCore
 /// timerfd_create(2)).
 ///
 /// Confined to the agent's event loop.
-final class ClockWatch: DescriptorWatching {
+final class ClockWatch: ReadinessHandling {
     private let descriptor: CInt
     private let onStep: () -> Void
 
@@ -44,7 +44,7 @@ final class ClockWatch: DescriptorWatching {
 /// Detection of steps of the wall clock against the boot-time clock.
 ///
 /// Confined to the agent's event loop.
-final class ClockSteps {
+final class ClockStepDetector {
     /// The offset at the last comparison.
     private var offset: ClockOffset
 

@@ -11,7 +11,7 @@ import NIOCore
 /// the others together once more, as only the last may make the network usable.
 ///
 /// Confined to the agent's event loop.
-final class NetworkMonitor: DescriptorWatching {
+final class NetworkMonitor: ReadinessHandling {
     /// The maximum length in bytes of a message (netlink(7)).
     private static let longest = 8_192
 

@@ -49,14 +49,14 @@ struct MetricsText {
         }
     }
 
-    private mutating func addGets(_ name: String, _ counts: SessionCounts) {
+    private mutating func addGets(_ name: String, _ counts: SessionCounters) {
         sample("tokenagent_gets_total", [("session", name), ("result", "ok")], Int64(counts.served))
         for (code, count) in counts.refused.sorted(by: { $0.key < $1.key }) {
             sample("tokenagent_gets_total", [("session", name), ("result", code)], Int64(count))
         }
     }
 
-    private mutating func addRefreshes(_ name: String, _ counts: SessionCounts) {
+    private mutating func addRefreshes(_ name: String, _ counts: SessionCounters) {
         for (result, counts) in [("ok", counts.refreshes), ("failed", counts.failedRefreshes)] {
             for (reason, count) in counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
                 let labels = [("session", name), ("result", result), ("reason", reason.rawValue)]
@@ -65,7 +65,7 @@ struct MetricsText {
         }
     }
 
-    private mutating func addFailures(_ name: String, _ counts: SessionCounts) {
+    private mutating func addFailures(_ name: String, _ counts: SessionCounters) {
         for (kind, count) in counts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             let labels = [("session", name), ("class", kind.rawValue)]
             sample("tokenagent_refresh_failures_total", labels, Int64(count))

@@ -31,7 +31,7 @@ final class RequestHandler {
 
     init(
         ports: AgentPorts,
-        identity: AgentIdentity,
+        identity: AgentDescription,
         audit: AuditLog,
         eventLoop: any EventLoop,
         onShutdownRequest: @escaping @Sendable () -> Void
@@ -44,7 +44,7 @@ final class RequestHandler {
             ports: ports,
             examiner: examiner,
             turns: turns,
-            fleetReadQueue: FleetReadQueue(eventLoop: eventLoop)
+            fleetReadQueue: FleetReadWaiters(eventLoop: eventLoop)
         )
         confirmations = Confirmations(commands: ports.commands, logger: ports.logger, tokens: tokens)
         reports = RefusalReports(
@@ -398,7 +398,7 @@ extension RequestHandler {
 
     private func serveShutdown(on connection: Connection) {
         audit.add(.shutdown, .done, by: .peer(of: connection))
-        connection.answer(.message(ShutdownMessage { $0.stopping = true }))
+        connection.answer(.message(ShutdownResponseMessage { $0.stopping = true }))
         onShutdownRequest()
     }
 }
@@ -492,7 +492,7 @@ extension RequestHandler {
 }
 
 /// The agent's receiver of the socket's requests.
-struct RequestReception: HTTPRequestServing {
+struct RequestReceiver: HTTPRequestServing {
     let agent: SessionAgent
 
     func connectionOpened(_ connection: Connection) {

@@ -8,11 +8,11 @@ import TokenCore
 
 /// The requests about the agent itself and its sessions.
 struct StatusRequests {
-    private let identity: AgentIdentity
+    private let identity: AgentDescription
     private let diagnostics: any DiagnosticsProviding
     private let startedAt: Instant
 
-    init(ports: AgentPorts, identity: AgentIdentity) {
+    init(ports: AgentPorts, identity: AgentDescription) {
         self.identity = identity
         diagnostics = ports.diagnostics
         startedAt = ports.timekeeper.now

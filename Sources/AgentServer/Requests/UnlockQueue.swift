@@ -12,11 +12,11 @@ struct QueuedRequest {
 ///
 /// Confined to the agent's event loop.
 final class UnlockQueue {
-    private let waiters: LoopWaiters
+    private let waiters: ConditionWaiters
     private var requests: [QueuedRequest] = []
 
     init(eventLoop: any EventLoop) {
-        waiters = LoopWaiters(eventLoop: eventLoop)
+        waiters = ConditionWaiters(eventLoop: eventLoop)
     }
 
     /// The number of requests that wait.

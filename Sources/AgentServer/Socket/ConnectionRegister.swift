@@ -161,7 +161,7 @@ final class ConnectionRegister {
     }
 
     /// The kind of idle connections that may be closed for others.
-    private enum Choice {
+    private enum IdleKind {
         /// Neither new nor in the middle of a request.
         case unused
         case new
@@ -186,12 +186,12 @@ final class ConnectionRegister {
     }
 
     /// Closes the longest unused connection of `ids` that is of one of the kinds `choices`, tried in order.
-    private func closeOldest(among ids: some Sequence<ObjectIdentifier>, _ choices: Choice...) -> Bool {
+    private func closeOldest(among ids: some Sequence<ObjectIdentifier>, _ choices: IdleKind...) -> Bool {
         choices.contains { closeOldest(among: ids, $0) }
     }
 
     @discardableResult
-    private func closeOldest(among ids: some Sequence<ObjectIdentifier>, _ choice: Choice) -> Bool {
+    private func closeOldest(among ids: some Sequence<ObjectIdentifier>, _ choice: IdleKind) -> Bool {
         let start = now() - limits.newness
         var candidates = ids.compactMap { entries[$0] }.filter { isChoice($0, choice, newSince: start) }
         for _ in 0..<Self.maximumAttempts {
@@ -212,7 +212,7 @@ final class ConnectionRegister {
 
     private func isChoice(
         _ entry: Entry,
-        _ choice: Choice,
+        _ choice: IdleKind,
         newSince start: ContinuousClock.Instant
     ) -> Bool {
         guard entry.connection.isIdle else { return false }

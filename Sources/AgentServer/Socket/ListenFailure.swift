@@ -36,7 +36,7 @@ package enum ListenFailure: Error, Equatable, Sendable, CustomStringConvertible 
         .system(operation: operation, path: path, reason: systemMessage(errno))
     }
 
-    init(_ fault: SocketDirectory.Fault) {
+    init(_ fault: SocketDirectory.DirectoryError) {
         switch fault {
         case .unsafe(let path, let reason): self = .unsafeDirectory(path: path, reason: reason)
         case .system(let operation, let path, let number):

@@ -44,7 +44,7 @@ package struct ListeningSocket: Sendable {
         for mode: mode_t? = nil
     ) throws(ListenFailure) {
         let isForOthers = (mode ?? ownMode) & 0o077 != 0
-        do throws(SocketDirectory.Fault) {
+        do throws(SocketDirectory.DirectoryError) {
             try SocketDirectory.prepare(
                 directory(of: path),
                 isOpenToOthers: isOpenToOthers,

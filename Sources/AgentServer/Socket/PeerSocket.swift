@@ -23,7 +23,7 @@ struct PeerSocket: ~Copyable {
     /// The socket, or `nil` once it is closed.
     private(set) var descriptor: CInt?
     private let loop: AgentLoop
-    private var watch: AgentLoop.Watch?
+    private var watch: AgentLoop.WatchID?
     private var interest = Readiness.readable
     /// The output that is not sent yet.
     private(set) var unsent = ByteBuffer()
@@ -44,7 +44,7 @@ struct PeerSocket: ~Copyable {
     /// Starts to notify `watcher` when the socket is ready.
     ///
     /// - Throws: `PollFailure` if the loop cannot watch the descriptor.
-    mutating func begin(_ watcher: any DescriptorWatching) throws(PollFailure) {
+    mutating func begin(_ watcher: any ReadinessHandling) throws(PollFailure) {
         guard let descriptor, watch == nil else { return }
         watch = try loop.watch(descriptor, for: interest, watcher)
     }

@@ -7,10 +7,10 @@ import CHardening
 /// The bytes are already there at the check, and a single read returns bytes of one writer only.
 struct SenderVerifier {
     private let descriptor: CInt
-    private let witness: PeerVerifier
+    private let witness: PeerIdentityVerifier
 
     /// Makes the kernel report the writer of bytes sent to `descriptor`.
-    init(descriptor: CInt, witness: PeerVerifier) {
+    init(descriptor: CInt, witness: PeerIdentityVerifier) {
         self.descriptor = descriptor
         self.witness = witness
         _ = hardening_tell_senders(descriptor)

@@ -7,7 +7,7 @@ import NIOCore
 import TokenCore
 
 /// The path to which the agent's own socket moves if its directory is gone.
-package struct ReserveSocket: Sendable {
+package struct FallbackSocket: Sendable {
     package var path: String
     /// The closure that is called with the path once the socket is there.
     package var onMove: @Sendable (String) -> Void
@@ -19,7 +19,7 @@ package struct ReserveSocket: Sendable {
 }
 
 /// An error that prevents a socket from being recreated.
-private struct SocketLoss: Error {
+private struct SocketRecreationError: Error {
     var reason: String
     /// Whether another agent is listening there.
     var isTaken: Bool
@@ -29,7 +29,7 @@ private struct SocketLoss: Error {
 ///
 /// - Entry points: ``start(on:)``, ``housekeep()``, ``stopAccepting()``.
 /// - Runs on: the event loop, to which it is confined.
-final class SocketListener: DescriptorWatching, @unchecked Sendable {
+final class SocketListener: ReadinessHandling, @unchecked Sendable {
     // Unchecked: every property that changes is confined to the event loop.
     /// The number of peers that are accepted before the loop checks its other descriptors.
     private static let maximumAccepted = 16
@@ -46,11 +46,11 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     /// The path of its `[[socket]]`, or `nil` for the agent's own socket.
     private let restrictedPath: String?
     /// The path to use once the socket cannot be recreated at its own path.
-    private let reserve: ReserveSocket?
+    private let reserve: FallbackSocket?
     /// The users that may connect.
     ///
     /// Connections of users that no longer may are closed at once.
-    var access = PeerAccess() {
+    var access = PermittedUsers() {
         didSet { if access != oldValue { closeConnections { !access.admits($0.caller.peer.userID) } } }
     }
     /// Whether new connections report the writer of their bytes.
@@ -60,7 +60,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     /// The session whose bare token each peer gets without a request, or `nil` if peers send requests.
     var unaskedSession: SessionName?
     private var socket: ListeningSocket?
-    private var watch: AgentLoop.Watch?
+    private var watch: AgentLoop.WatchID?
     /// Whether peers wait in the kernel's queue until a token is available.
     private var isPreparing = false
     /// The connections of users that may not have the bare token, oldest first, with their number of rounds.
@@ -70,7 +70,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         services: ConnectionServices,
         logger: Logger,
         restrictedPath: String? = nil,
-        reserve: ReserveSocket? = nil
+        reserve: FallbackSocket? = nil
     ) {
         self.restrictedPath = restrictedPath
         self.reserve = reserve
@@ -86,7 +86,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     ///
     /// - Throws: `PollFailure` if the loop cannot watch the socket. Its file is then removed.
     func start(on socket: ListeningSocket) throws(PollFailure) {
-        let watch: AgentLoop.Watch
+        let watch: AgentLoop.WatchID
         do {
             watch = try services.loop.watch(socket.descriptor, for: .readable, self)
         } catch {
@@ -164,7 +164,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         logger.warning("no token for waiting peers", metadata: metadata)
         // Closing the socket resets the waiting peers.
         stopAccepting()
-        do throws(SocketLoss) {
+        do throws(SocketRecreationError) {
             try open(in: socket, path)
         } catch {
             _ = lose(path, error)
@@ -238,13 +238,13 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     /// Its directory may be gone too, as `$XDG_RUNTIME_DIR` is after a logout, and the sandbox does not let
     /// the agent create another. Then the socket moves to its reserve.
     private func rebind(_ lost: ListeningSocket, _ path: String) -> Bool {
-        do throws(SocketLoss) {
+        do throws(SocketRecreationError) {
             try open(in: lost, path)
             logger.warning("socket recreated")
             return true
         } catch {
             guard let reserve, reserve.path != path, !error.isTaken else { return lose(path, error) }
-            do throws(SocketLoss) {
+            do throws(SocketRecreationError) {
                 try open(in: lost, reserve.path)
             } catch {
                 return lose(path, error)
@@ -259,20 +259,20 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     /// Logs that the socket is lost.
     ///
     /// - Returns: `false`, as the agent cannot be reached.
-    private func lose(_ path: String, _ loss: SocketLoss) -> Bool {
+    private func lose(_ path: String, _ loss: SocketRecreationError) -> Bool {
         logger.error("socket lost", metadata: ["socket": "\(path)", "reason": "\(loss.reason)"])
         return false
     }
 
     /// Opens a socket at `path` to replace `lost`.
-    private func open(in lost: ListeningSocket, _ path: String) throws(SocketLoss) {
+    private func open(in lost: ListeningSocket, _ path: String) throws(SocketRecreationError) {
         let mode = restrictedPath == nil ? nil : lost.mode
         do {
             try start(on: try ListeningSocket.bind(to: path, mode: mode, group: lost.group))
         } catch let failure as ListenFailure {
-            throw SocketLoss(reason: "\(failure)", isTaken: failure == .alreadyRunning(path: path))
+            throw SocketRecreationError(reason: "\(failure)", isTaken: failure == .alreadyRunning(path: path))
         } catch {
-            throw SocketLoss(reason: "\(error)", isTaken: false)
+            throw SocketRecreationError(reason: "\(error)", isTaken: false)
         }
     }
 

@@ -12,12 +12,12 @@ final class SocketListeners: @unchecked Sendable {
     private let services: ConnectionServices
     private let own: SocketListener
     private var wanted: [RestrictedSocket] = []
-    private var access = PeerAccess()
-    private var restricted: [String: (file: RestrictedSocket.File, listener: SocketListener)] = [:]
+    private var access = PermittedUsers()
+    private var restricted: [String: (file: RestrictedSocket.FileProperties, listener: SocketListener)] = [:]
     /// The sockets that could not be opened, with the reasons, so that each is logged once.
     private var failed: [String: String] = [:]
 
-    init(loop: AgentLoop, agent: any HTTPRequestServing, logger: Logger, reserve: ReserveSocket?) {
+    init(loop: AgentLoop, agent: any HTTPRequestServing, logger: Logger, reserve: FallbackSocket?) {
         self.logger = logger
         let register = ConnectionRegister(limits: .ofThisProcess)
         services = ConnectionServices(loop: loop, agent: agent, limits: RequestLimits(), register: register)
@@ -45,7 +45,7 @@ final class SocketListeners: @unchecked Sendable {
     func adopt(_ configuration: AgentConfiguration) {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
-        let watchesSenders = ActiveRules(configuration).exist
+        let watchesSenders = ActiveRuleSummary(configuration).exist
         if watchesSenders, !own.watchesSenders { services.register.watchSenders() }
         own.watchesSenders = watchesSenders
         wanted = configuration.sockets
@@ -89,7 +89,7 @@ final class SocketListeners: @unchecked Sendable {
             if restricted[socket.path] == nil { open(socket) }
             restricted[socket.path]?.listener.watchesSenders = own.watchesSenders
             restricted[socket.path]?.listener.unaskedSession = socket.unaskedSession
-            restricted[socket.path]?.listener.access = PeerAccess(
+            restricted[socket.path]?.listener.access = PermittedUsers(
                 allowsRoot: access.allowsRoot,
                 users: socket.users
             )

@@ -66,7 +66,7 @@ final class RefusalReports {
         _ call: PendingTokenRequest,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let body = try RequestBody(request.body, ReportMembers.self)
+        let body = try RequestBody(request.body, RejectionReportMembers.self)
         guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
         let refusal = ReportedRejection(
             status: try body.value(\.status) ?? 0,
@@ -154,7 +154,7 @@ final class RefusalReports {
         _ call: PendingTokenRequest,
         at now: Instant
     ) -> Bool {
-        guard let host = refusal.host, let place = HostName(host),
+        guard let host = refusal.host, let place = HostAndPort(host),
             settings.hosts.contains(where: { HostRule($0)?.closeness(to: place) != nil })
         else { return false }
         return bare[call.session, default: UnexplainedRejections()].add(token.secret, of: place, at: now)

@@ -37,13 +37,13 @@ final class RequesterLimiter {
     }
 
     /// A token of other scopes or another audience that is being obtained for a requester.
-    struct Turn: Equatable {
+    struct PendingToken: Equatable {
         var session: SessionName
         var variant: TokenVariant
     }
 
-    private struct Use {
-        var turn: Turn
+    private struct RequesterQueue {
+        var turn: PendingToken
         var connections: Set<ObjectIdentifier>
         var waiting: [DeferredTokenRequest] = []
     }
@@ -52,7 +52,7 @@ final class RequesterLimiter {
     private static let refreshPause = Duration.seconds(60)
 
     private let eventLoop: any EventLoop
-    private var uses: [Requester: Use] = [:]
+    private var uses: [Requester: RequesterQueue] = [:]
     /// The requester of each connection that has a turn or waits for one.
     private var requesters: [ObjectIdentifier: Requester] = [:]
     /// The time of the latest refresh of a valid token for peers, by session.
@@ -81,13 +81,13 @@ final class RequesterLimiter {
     /// Begins the turn of `connection` if no other token is being obtained for its requester.
     ///
     /// - Returns: `true` if the turn has begun.
-    private func begin(_ turn: Turn, for connection: Connection, of requester: Requester) -> Bool {
+    private func begin(_ turn: PendingToken, for connection: Connection, of requester: Requester) -> Bool {
         let identifier = ObjectIdentifier(connection)
         if let use = uses[requester] {
             guard use.turn == turn else { return false }
             uses[requester]?.connections.insert(identifier)
         } else {
-            uses[requester] = Use(turn: turn, connections: [identifier])
+            uses[requester] = RequesterQueue(turn: turn, connections: [identifier])
         }
         requesters[identifier] = requester
         return true
@@ -149,7 +149,7 @@ final class RequesterLimiter {
 
 extension DeferredTokenRequest {
     /// The turn that the request waits for.
-    fileprivate var turn: RequesterLimiter.Turn {
-        RequesterLimiter.Turn(session: call.session, variant: query.variant)
+    fileprivate var turn: RequesterLimiter.PendingToken {
+        RequesterLimiter.PendingToken(session: call.session, variant: query.variant)
     }
 }

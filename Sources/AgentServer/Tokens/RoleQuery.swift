@@ -11,9 +11,9 @@ struct RoleQuery: Equatable {
     /// Parses a query for the session `name`, whose roles are described by `roles`.
     ///
     /// - Throws: ``RequestFailure`` if the session has no role or a parameter is invalid.
-    init(_ query: some StringProtocol, of name: SessionName, _ roles: RoleTokens) throws(RequestFailure) {
+    init(_ query: some StringProtocol, of name: SessionName, _ roles: AWSRoleUse) throws(RequestFailure) {
         if roles == .none { throw .noRole(of: name) }
-        guard let parameters = query.isEmpty ? [] : RequestTarget.parameters(of: query) else {
+        guard let parameters = query.isEmpty ? [] : RequestTargetParser.parameters(of: query) else {
             throw .queryNotEncoded
         }
         let account = try Self.value(of: "account", in: parameters)
@@ -52,13 +52,13 @@ struct RoleQuery: Equatable {
         _ account: String?,
         _ role: String?,
         of name: SessionName
-    ) throws(RequestFailure) -> AssignedRole {
+    ) throws(RequestFailure) -> AssignedAWSRole {
         guard let account, let role else { throw .unnamedRole(of: name) }
-        guard AssignedRole.isAccount(account) else {
+        guard AssignedAWSRole.isAccount(account) else {
             let message = "account must be 12 digits"
             throw RequestFailure(code: .badRequest, message: message, session: name)
         }
-        guard let role = AssignedRole(account: account, name: role) else {
+        guard let role = AssignedAWSRole(account: account, name: role) else {
             let message = "role must be 1 to 64 letters, digits or characters of _+=,.@-"
             throw RequestFailure(code: .badRequest, message: message, session: name)
         }

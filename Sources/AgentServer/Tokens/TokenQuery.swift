@@ -31,7 +31,7 @@ struct TokenQuery: Equatable {
     ///
     /// - Throws: ``RequestFailure`` if a parameter is invalid.
     init(_ query: some StringProtocol) throws(RequestFailure) {
-        guard let parameters = RequestTarget.parameters(of: query) else { throw .queryNotEncoded }
+        guard let parameters = RequestTargetParser.parameters(of: query) else { throw .queryNotEncoded }
         try self.init(parameters)
     }
 

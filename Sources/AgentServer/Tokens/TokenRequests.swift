@@ -17,7 +17,7 @@ final class TokenRequests {
     private let examiner: PeerInspector
     private let turns: RequesterLimiter
     let preparations = TokenReadinessWaiters()
-    let fleetReadQueue: FleetReadQueue
+    let fleetReadQueue: FleetReadWaiters
     /// The requests that wait, by their waiter ID in the session.
     private var calls: [WaiterID: PendingTokenRequest] = [:]
     private var nextNumber: UInt64 = 1
@@ -26,7 +26,7 @@ final class TokenRequests {
         ports: AgentPorts,
         examiner: PeerInspector,
         turns: RequesterLimiter,
-        fleetReadQueue: FleetReadQueue
+        fleetReadQueue: FleetReadWaiters
     ) {
         memory = ports.memory
         authorization = ports.authorization
@@ -298,8 +298,8 @@ extension TokenRequests {
 
     /// Answers a reported rejection with the action `none`: nothing helps now.
     func answerNone(_ message: String? = nil, retryAfter: Duration? = nil, to call: PendingTokenRequest) {
-        let answer = ReportMessage {
-            $0.action = ReportAction.none
+        let answer = RejectionReportMessage {
+            $0.action = NextClientAction.none
             $0.message = message.map { RequestFailure.clause($0) }
             $0.retryAfter = retryAfter.map { max(1, $0.wholeSeconds) }
         }
@@ -311,7 +311,7 @@ extension TokenRequests {
     ///
     /// The token stays in use.
     func answerStepUp(_ challenge: StepUpChallenge, by login: SessionName, to call: PendingTokenRequest) {
-        let answer = ReportMessage {
+        let answer = RejectionReportMessage {
             $0.action = .stepUp
             $0.scope = challenge.scope
             $0.contextClasses = challenge.contextClasses
@@ -333,8 +333,8 @@ extension TokenRequests {
         }
         guard call.format != .renewal else { return answerRenewal(token, to: call, at: moment, in: agent) }
         // Only one endpoint serves the credentials of a role.
-        if call.format != .role, token.tokenType == RoleTokens.tokenType,
-            agent.sessions[call.session]?.settings.policy.roles != RoleTokens.none
+        if call.format != .role, token.tokenType == AWSRoleUse.tokenType,
+            agent.sessions[call.session]?.settings.policy.roles != AWSRoleUse.none
         {
             return answer(.unnamedRole(of: call.session), to: call, in: agent)
         }

@@ -92,7 +92,7 @@ final class TokenResponseTemplate: Sendable {
     ///
     /// - Throws: ``SealedMemoryError``. Nothing is written then.
     func write(
-        _ secret: SealedMemory.Sealed,
+        _ secret: SealedMemory.OpenableSecret,
         as writer: HTTPResponseWriter,
         at moment: Moment,
         to output: inout ByteBuffer
@@ -142,7 +142,7 @@ final class TokenResponseTemplate: Sendable {
         var isFilled = false
         let most = head.count + Int64.maximumDigits + Self.endOfHead.count + bodyCount + spare
         try unsafe output.writeWithUnsafeMutableBytes(minimumWritableBytes: most) { room in
-            var text = unsafe TextFiller(room)
+            var text = unsafe RawBufferWriter(room)
             unsafe text.add(head)
             if !writer.isBare {
                 unsafe text.add(Int64(bodyCount))
@@ -185,7 +185,7 @@ private struct TokenTimes {
         Self.beforeEnd.count + expiresAt.digitCount + Self.beforeLife.count + expiresIn.digitCount
     }
 
-    func write(to text: inout TextFiller) {
+    func write(to text: inout RawBufferWriter) {
         unsafe text.add(Self.beforeEnd)
         unsafe text.add(expiresAt)
         unsafe text.add(Self.beforeLife)

@@ -8,7 +8,7 @@ struct UnexplainedRejections {
     private struct Entry {
         var secret: SecretID
         /// The host of the server, or `nil` if it is unknown.
-        var place: HostName?
+        var place: HostAndPort?
         var at: Instant
     }
 
@@ -24,7 +24,7 @@ struct UnexplainedRejections {
     /// Records a rejection.
     ///
     /// - Returns: `true` if the same server has rejected the same token within the last minute.
-    mutating func add(_ secret: SecretID, of place: HostName?, at now: Instant) -> Bool {
+    mutating func add(_ secret: SecretID, of place: HostAndPort?, at now: Instant) -> Bool {
         entries.removeAll { now - $0.at > UnexplainedRejections.window }
         let isSecond = entries.contains { $0.secret == secret && $0.place == place }
         entries.append(Entry(secret: secret, place: place, at: now))

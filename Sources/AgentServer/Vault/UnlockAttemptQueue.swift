@@ -17,7 +17,7 @@ final class UnlockAttemptQueue: Sendable {
     /// More are rejected, so that a flood ends when its sender stops.
     static let maximumWaiting = 8
 
-    private struct Guess {
+    private struct QueuedAttempt {
         /// The closure that makes the attempt.
         ///
         /// It returns whether the attempt was right (`nil` if that is unknown), and a closure that reports
@@ -28,7 +28,7 @@ final class UnlockAttemptQueue: Sendable {
 
     private struct State {
         var pace = UnlockThrottle()
-        var waiting: [Guess] = []
+        var waiting: [QueuedAttempt] = []
         var isBusy = false
         var isClosed = false
         var timer: Scheduled<Void>?
@@ -56,7 +56,7 @@ final class UnlockAttemptQueue: Sendable {
         typealias Outcome = CheckedContinuation<Result<Value, StoreAccessError>, Never>
         let result = await withCheckedContinuation { (continuation: Outcome) in
             add(
-                Guess(
+                QueuedAttempt(
                     attempt: {
                         let result = Result(catching: guess)
                         let isRight: Bool? =
@@ -112,7 +112,7 @@ final class UnlockAttemptQueue: Sendable {
 
     private static let stopping = "the agent is stopping"
 
-    private func add(_ guess: Guess) {
+    private func add(_ guess: QueuedAttempt) {
         let refusal = state.withLock { state -> StoreAccessError? in
             guard !state.isClosed else { return .failed(Self.stopping) }
             guard state.waiting.count < Self.maximumWaiting else {
@@ -126,7 +126,7 @@ final class UnlockAttemptQueue: Sendable {
     }
 
     private func beginNext() {
-        let next = state.withLock { state -> Guess? in
+        let next = state.withLock { state -> QueuedAttempt? in
             guard !state.isBusy, !state.waiting.isEmpty else { return nil }
             state.timer?.cancel()
             let delay = state.pace.delay(at: timekeeper.now)

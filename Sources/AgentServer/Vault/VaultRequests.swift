@@ -77,7 +77,7 @@ final class VaultRequests {
     func serveLock(on connection: Connection, in agent: isolated SessionAgent) {
         Task {
             await agent.lock(by: .peer(of: connection))
-            connection.answer(.message(LockMessage { $0.locked = !agent.isServing }))
+            connection.answer(.message(LockStateMessage { $0.locked = !agent.isServing }))
         }
     }
 
@@ -90,9 +90,9 @@ final class VaultRequests {
         let passphrase = try RequestBody(request.body, UnlockMembers.self).value(\.passphrase)
         Task {
             do throws(RequestFailure) {
-                let origin = AuditRecord.Origin.peer(of: connection)
+                let origin = AuditRecord.Initiator.peer(of: connection)
                 try await agent.unlock(passphrase: passphrase.map { Array($0.utf8) }, by: origin)
-                connection.answer(.message(LockMessage { $0.locked = !agent.isServing }))
+                connection.answer(.message(LockStateMessage { $0.locked = !agent.isServing }))
             } catch {
                 connection.answer(HTTPResponse(error))
             }
@@ -158,7 +158,7 @@ final class VaultRequests {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        let body = try RequestBody(request.body, PassphraseMembers.self)
+        let body = try RequestBody(request.body, PassphraseChangeMembers.self)
         let old = Array(try body.required(\.old).utf8)
         let new = Array(try body.required(\.new).utf8)
         change(.passphraseChanged, proof: .passphrase(old), on: connection, in: agent) {

@@ -59,7 +59,7 @@ package struct ConfigurationProblems: Error, Equatable, Sendable {
 /// A collector of problems, so that all are reported and not only the first.
 ///
 /// Safe to call from any thread.
-final class ProblemList: Sendable {
+final class ProblemCollector: Sendable {
     private let found = Mutex<Set<ConfigurationProblem>>([])
     /// The ``ConfigurationProblem/file`` of all problems in this list.
     private let file: String?
@@ -90,7 +90,7 @@ final class ProblemList: Sendable {
     }
 
     /// Adds all problems of `other`.
-    func add(_ other: ProblemList) {
+    func add(_ other: ProblemCollector) {
         let others = other.found.withLock(\.self)
         if !others.isEmpty { found.withLock { $0.formUnion(others) } }
     }

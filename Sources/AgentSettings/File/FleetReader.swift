@@ -124,7 +124,7 @@ struct FleetReader {
         if let written, !table.has("user") { table.report(written, "has no effect without user") }
         guard let name, isClear else { return nil }
         if written == nil { table.report("user", "requires password_file or password_command") }
-        let password = file.map { FleetSettings.Password.file($0) } ?? command.map { .command($0) }
+        let password = file.map { FleetSettings.PasswordSource.file($0) } ?? command.map { .command($0) }
         return password.map { FleetSettings.User(name: name, password: $0) }
     }
 

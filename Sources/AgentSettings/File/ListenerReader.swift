@@ -9,11 +9,11 @@ import TokenCore
 /// A reader of one `[[proxy]]` or `[[endpoint]]`.
 struct ListenerReader {
     var table: TableReader
-    let places: PathReader
+    let places: SocketPathReader
     let known: KnownSessions
     let sessions: [SessionName: ConfiguredSession]
     /// The list for errors in other files that make one listener useless.
-    let remarks: ProblemList
+    let remarks: ProblemCollector
 
     private static let sessionPurpose = "session that provides the tokens"
 
@@ -314,7 +314,7 @@ struct ListenerReader {
             table.report("session", "session \"\(session.name)\" has dpop, which endpoints do not support")
         }
         guard let name = message.name else { return }
-        let sources = SessionLineage(Array(sessions.values)).ruleGivers(of: session)
+        let sources = DerivationGraph(Array(sessions.values)).ruleGivers(of: session)
         for ruled in [session] + sources.compactMap({ sessions[$0] }) where !ruled.mayShowItself(to: name) {
             table.report(
                 "session",
@@ -336,7 +336,7 @@ extension ConfiguredSession {
     /// if it has any.
     fileprivate func serves(_ url: EndpointURL) -> Bool {
         let host = url.host.contains(":") ? "[\(url.host)]" : url.host
-        guard let place = HostName("\(host):\(url.port)") else { return false }
+        guard let place = HostAndPort("\(host):\(url.port)") else { return false }
         if hosts.contains(where: { HostRule($0)?.closeness(to: place) != nil }) { return true }
         guard let address = server.resourceAddress, let resource = try? EndpointURL(address) else {
             return hosts.isEmpty

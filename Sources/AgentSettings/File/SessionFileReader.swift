@@ -25,7 +25,7 @@ struct SessionFileReader {
         settings.lacksFiles = !files.areAllKnown
         var known = KnownSessions(unread: files.unread, areAllKnown: files.areAllKnown)
         for file in files.files {
-            let problems = ProblemList(file: file.path, session: file.name)
+            let problems = ProblemCollector(file: file.path, session: file.name)
             let session = read(file, settings.places[file.name], problems)
             settings.mistakes += problems.inOrder
             if let (session, table) = session {
@@ -45,7 +45,7 @@ struct SessionFileReader {
     private func read(
         _ file: SessionFiles.File,
         _ other: SessionTableLocation?,
-        _ problems: ProblemList
+        _ problems: ProblemCollector
     ) -> (ConfiguredSession, TableReader)? {
         let table: TOMLTable
         do throws(TOMLError) {

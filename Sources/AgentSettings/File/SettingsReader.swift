@@ -13,11 +13,11 @@ package struct SettingsReader {
     /// The number of sessions from which a second thread pays off.
     private static let manySessions = 500
 
-    private let places: PathReader
+    private let places: SocketPathReader
 
     /// Creates a reader in which `~/` means `home`, and no table may use one of `reservedPaths`.
     package init(home: String?, reservedPaths: ReservedPaths? = nil) {
-        places = PathReader(home: home, reservedPaths: reservedPaths)
+        places = SocketPathReader(home: home, reservedPaths: reservedPaths)
     }
 
     /// Parses and checks `text`.
@@ -45,7 +45,7 @@ package struct SettingsReader {
             let problem = ConfigurationProblem(line: error.position.line, message: error.message)
             throw ConfigurationProblems(file: file, problems: [problem])
         }
-        let problems = ProblemList()
+        let problems = ProblemCollector()
         var root = TableReader(table, path: "", at: TOMLPosition(line: 1, column: 1), problems: problems)
         let settings = settings(&root, file, files)
         root.refuseUnknownKeys()
@@ -63,7 +63,7 @@ package struct SettingsReader {
     /// - Returns: the listener.
     /// - Throws: ``ConfigurationProblems`` with every error, without positions.
     package func proxy(_ text: String) throws(ConfigurationProblems) -> ListenerSettings {
-        let problems = ProblemList()
+        let problems = ProblemCollector()
         do {
             var reader = ListenerReader(
                 table: TableReader(
@@ -93,7 +93,7 @@ package struct SettingsReader {
             settings.logLevel = agent.word("log_level", LogLevel.self) ?? settings.logLevel
             settings.allowsRoot = agent.boolean("allow_root") ?? false
             settings.keepsAudit = agent.boolean("audit") ?? true
-            settings.proxy = ProxyKeys.read(
+            settings.proxy = ForwardProxyReader.read(
                 &agent,
                 home: places.home,
                 coversInternal: false,
@@ -123,7 +123,7 @@ package struct SettingsReader {
             settings.fleet = fleet.read()
         }
         let known = readSessions(&root, policy, file, files, into: &settings)
-        let remarks = ProblemList()
+        let remarks = ProblemCollector()
         settings.sockets = sockets(&root, settings, known, remarks)
         settings.files = tokenFiles(&root, settings, known, remarks)
         settings.listeners = listeners(&root, known, settings, remarks)
@@ -188,7 +188,7 @@ package struct SettingsReader {
         _ root: inout TableReader,
         _ settings: Settings,
         _ known: KnownSessions,
-        _ remarks: ProblemList
+        _ remarks: ProblemCollector
     ) -> [SocketSettings] {
         var paths: Set<String> = []
         return root.tableArray("socket", "[[socket]]").compactMap { table in
@@ -211,7 +211,7 @@ package struct SettingsReader {
         _ root: inout TableReader,
         _ settings: Settings,
         _ known: KnownSessions,
-        _ remarks: ProblemList
+        _ remarks: ProblemCollector
     ) -> [TokenFileSettings] {
         // One file may be reachable by several paths.
         var places = Set(settings.sockets.map { ReservedPaths.place(of: $0.path).bytewise })
@@ -236,7 +236,7 @@ package struct SettingsReader {
         _ root: inout TableReader,
         _ known: KnownSessions,
         _ settings: Settings,
-        _ remarks: ProblemList
+        _ remarks: ProblemCollector
     ) -> [ListenerSettings] {
         // Lazy, because most configurations have no such table.
         lazy var sessions = Dictionary(settings.sessions.map { ($0.name, $0) }) { first, _ in first }
@@ -274,7 +274,7 @@ package struct SettingsReader {
     }
 
     /// Reports rules of `allow` that name a listener which does not exist.
-    private func checkListenerRules(_ settings: Settings, _ problems: ProblemList) {
+    private func checkListenerRules(_ settings: Settings, _ problems: ProblemCollector) {
         guard problems.isEmpty else { return }
         let names = settings.listeners.map(\.name)
         for session in settings.sessions
@@ -323,7 +323,7 @@ package struct SettingsReader {
         }
         var session = SessionReader(name: name, table: reader, surroundings: surroundings)
         // Use a separate list: errors of sessions read at the same time must not reject this one.
-        session.table.problems = ProblemList()
+        session.table.problems = ProblemCollector()
         defer { reader.problems.add(session.table.problems) }
         return session.read()
     }

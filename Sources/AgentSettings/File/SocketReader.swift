@@ -6,12 +6,12 @@ import TokenCore
 /// A reader of one `[[socket]]`.
 struct SocketReader {
     var table: TableReader
-    let places: PathReader
+    let places: SocketPathReader
     /// The settings with the sessions of all files.
     let settings: Settings
     let known: KnownSessions
     /// The list for errors in other files that do not make the socket useless.
-    let remarks: ProblemList
+    let remarks: ProblemCollector
 
     /// Reads the socket, or returns `nil` with the reasons in the problem list.
     mutating func read() -> SocketSettings? {

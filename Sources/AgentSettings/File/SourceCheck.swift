@@ -13,9 +13,9 @@ struct SourceCheck {
     /// The tables of the sessions.
     private let tables: [SessionName: TableReader]
     /// The problem list of the configuration file.
-    private let problems: ProblemList
+    private let problems: ProblemCollector
 
-    init(_ known: KnownSessions, _ tables: [SessionName: TableReader], _ problems: ProblemList) {
+    init(_ known: KnownSessions, _ tables: [SessionName: TableReader], _ problems: ProblemCollector) {
         self.known = known
         self.tables = tables
         self.problems = problems
@@ -77,7 +77,7 @@ struct SourceCheck {
 
     /// Removes those of `sessions` whose sources are invalid.
     private func remove(_ sessions: [ConfiguredSession], from settings: inout Settings) {
-        let lines = SourceLines(settings.sessions)
+        let lines = SourceChains(settings.sessions)
         var removed: Set<SessionName> = []
         for session in sessions {
             for (key, source) in session.sources.byKey {
@@ -111,13 +111,13 @@ struct SourceCheck {
         in settings: inout Settings
     ) {
         guard let table = tables[session.name] else { return }
-        let list = ProblemList(file: settings.places[session.name]?.file, session: session.name)
+        let list = ProblemCollector(file: settings.places[session.name]?.file, session: session.name)
         list.add(table.name(of: key), at: table.position(of: key), message)
         settings.mistakes += list.inOrder
     }
 }
 
-extension DerivationSources {
+extension ConfiguredSources {
     /// The source sessions with the keys that name them.
     fileprivate var byKey: [(key: String, source: SessionName)] {
         let named = [("from", subject), ("actor_from", actor)]
@@ -126,7 +126,7 @@ extension DerivationSources {
 }
 
 /// The chains of sessions that are made from each other.
-private struct SourceLines {
+private struct SourceChains {
     private let sources: [SessionName: [SessionName]]
     private let roles: Set<SessionName>
     /// The roles assigned by an account and a name.
@@ -158,7 +158,7 @@ private struct SourceLines {
             let names = ([name] + path).map(\.description)
             return "circular source: \(names.joined(separator: " -> "))"
         }
-        let longest = DerivationSources.maximumChain
+        let longest = ConfiguredSources.maximumChain
         guard length(of: source, within: longest) >= longest else { return nil }
         return "has a chain of more than \(longest) sessions, each the source of the previous one"
     }

@@ -12,13 +12,13 @@ struct TableReader {
     let path: String
     /// The position of the table, used for missing keys.
     let position: TOMLPosition
-    var problems: ProblemList
+    var problems: ProblemCollector
     private let table: TOMLTable
     private var known: [String] = []
     /// The number of keys that most readers ask for.
     private static let usualKeys = 32
 
-    init(_ table: TOMLTable, path: String, at position: TOMLPosition, problems: ProblemList) {
+    init(_ table: TOMLTable, path: String, at position: TOMLPosition, problems: ProblemCollector) {
         self.table = table
         self.path = path
         self.position = position

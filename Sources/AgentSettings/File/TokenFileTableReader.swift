@@ -10,12 +10,12 @@ struct TokenFileTableReader {
     private static let maximumNameLength = 200
 
     var table: TableReader
-    let places: PathReader
+    let places: SocketPathReader
     /// The settings with the sessions of all files.
     let settings: Settings
     let known: KnownSessions
     /// The list for errors in other files that affect only this table.
-    let remarks: ProblemList
+    let remarks: ProblemCollector
 
     /// Reads the file, or returns `nil` with the reasons in one of the problem lists.
     mutating func read() -> TokenFileSettings? {
@@ -127,7 +127,7 @@ struct TokenFileTableReader {
         guard !session.bindsTokens else {
             return "tokens of session \"\(name)\" are bound to a key (dpop) and unusable in a file"
         }
-        let others = SessionLineage(settings.sessions).ruleGivers(of: session)
+        let others = DerivationGraph(settings.sessions).ruleGivers(of: session)
         let ruled = settings.sessions.first { other in
             (other.name == name || others.contains(other.name)) && !other.rules.isEmpty
         }

@@ -25,7 +25,7 @@ struct AssertionGrantReader: SessionPartReading {
     }
 
     /// Reads the grant for the tokens, with errors in the problem list.
-    mutating func read() -> DerivationSources {
+    mutating func read() -> ConfiguredSources {
         var sources = table.sources()
         let source = source()
         let claims = claims()

@@ -16,7 +16,7 @@ struct ClientReader: SessionPartReading {
 
     /// Returns the client authentication keys that are set in `table`.
     static func writtenProofs(in table: TableReader) -> [String] {
-        ClientKeys.proofs.filter { table.has($0) }
+        ClientConfigurationKeys.proofs.filter { table.has($0) }
     }
 
     /// Reads the client, or returns `nil` if it is missing or cannot authenticate.
@@ -83,7 +83,7 @@ struct ClientReader: SessionPartReading {
         let file = table.path("client_secret_file", home: home)
         let command = table.command("client_secret_command")
         let isSealed = table.boolean("client_secret_sealed") ?? false
-        table.permitsOne(of: ClientKeys.secrets)
+        table.permitsOne(of: ClientConfigurationKeys.secrets)
         if let command { return .command(command) }
         if let file { return .file(file) }
         if isSealed { return .given }
@@ -106,8 +106,8 @@ struct ClientReader: SessionPartReading {
 
     /// The authentication method that follows from the keys that are set.
     private var decided: ClientAuthenticationMethod {
-        if table.has(ClientKeys.certificate) { return .tls }
-        return written(ClientKeys.keys + ClientKeys.assertions).isEmpty ? .automatic : .privateKeyJWT
+        if table.has(ClientConfigurationKeys.certificate) { return .tls }
+        return written(ClientConfigurationKeys.keys + ClientConfigurationKeys.assertions).isEmpty ? .automatic : .privateKeyJWT
     }
 
     private mutating func clientKey() -> SecretSource? {
@@ -120,7 +120,7 @@ struct ClientReader: SessionPartReading {
         let word = table.string("client_assertion")
         let file = table.path("client_assertion_file", home: home)
         let command = table.command("client_assertion_command")
-        table.permitsOne(of: ClientKeys.keys + ClientKeys.assertions)
+        table.permitsOne(of: ClientConfigurationKeys.keys + ClientConfigurationKeys.assertions)
         if let word, word.bytewise != "github-actions" {
             table.report("client_assertion", "must be \"github-actions\", not \"\(word)\"")
         }
@@ -144,8 +144,8 @@ struct ClientReader: SessionPartReading {
     ///
     /// - Returns: `true` if none is missing.
     private func checkProof(_ method: ClientAuthenticationMethod) -> Bool {
-        let used = ClientKeys.used(by: method)
-        for key in written(ClientKeys.all) where !used.contains(key) {
+        let used = ClientConfigurationKeys.used(by: method)
+        for key in written(ClientConfigurationKeys.all) where !used.contains(key) {
             table.report(
                 key,
                 method == .automatic
@@ -154,7 +154,7 @@ struct ClientReader: SessionPartReading {
             )
         }
         if method == .privateKeyJWT { refuseKeysOfSigners() }
-        let missing = ClientKeys.needed(by: method).filter { written($0).isEmpty }
+        let missing = ClientConfigurationKeys.needed(by: method).filter { written($0).isEmpty }
         for needed in missing {
             table.report(
                 "client_authentication",
@@ -167,11 +167,11 @@ struct ClientReader: SessionPartReading {
     /// Reports keys for signing that are set together with an assertion signed elsewhere.
     private func refuseKeysOfSigners() {
         // Contradicting keys were reported already.
-        guard written(ClientKeys.keys).isEmpty, let ready = written(ClientKeys.assertions).first else {
+        guard written(ClientConfigurationKeys.keys).isEmpty, let ready = written(ClientConfigurationKeys.assertions).first else {
             return
         }
-        for key in written(ClientKeys.ofSigners)
-        where key != ClientKeys.audience || ready != ClientKeys.requested {
+        for key in written(ClientConfigurationKeys.ofSigners)
+        where key != ClientConfigurationKeys.audience || ready != ClientConfigurationKeys.requested {
             table.report(key, "has no effect: the assertion of \(ready) is signed elsewhere")
         }
     }
@@ -180,7 +180,7 @@ struct ClientReader: SessionPartReading {
 }
 
 /// The keys for client authentication, and those that each method requires.
-private enum ClientKeys {
+private enum ClientConfigurationKeys {
     static let secrets = [
         "client_secret", "client_secret_file", "client_secret_command", "client_secret_sealed",
     ]

@@ -26,7 +26,7 @@ struct ExchangeReader: SessionPartReading {
     /// Reads the sources, with errors in the problem list.
     ///
     /// Whether the source sessions exist is checked after all sessions have been read.
-    mutating func read() -> DerivationSources {
+    mutating func read() -> ConfiguredSources {
         var sources = table.sources(actor: table.string("actor_from"))
         let subject = subject()
         let type = tokenType(table.string("subject_token_type"), "subject_token_type")
@@ -81,11 +81,11 @@ struct ExchangeReader: SessionPartReading {
 
 extension TableReader {
     /// Reads `from` and `derived`; `actor` is the value of `actor_from`.
-    mutating func sources(actor: String? = nil) -> DerivationSources {
-        var sources = DerivationSources()
+    mutating func sources(actor: String? = nil) -> ConfiguredSources {
+        var sources = ConfiguredSources()
         sources.subject = sessionName(string("from"), "from")
         sources.actor = sessionName(actor, "actor_from")
-        sources.isOpen = word("derived", DerivedVisibility.self) == .open
+        sources.isOpen = word("derived", DerivedSessionVisibility.self) == .open
         if sources.isOpen, !has("from"), actor == nil {
             report("derived", "has no effect without from or actor_from")
         }

@@ -15,7 +15,7 @@ extension SessionReader {
         case .cognito: cognito().map { .cognito($0) }
         case .command: table.commandSource().map { .command($0) }
         case .identityCenter: table.identityCenter().map { .identityCenter($0) }
-        case .awsRole: part(RoleReader(table)) { $0.read() }
+        case .awsRole: part(AWSRoleReader(table)) { $0.read() }
         case .gitHubApp: table.gitHubApp(home: home).map { .gitHubApp($0) }
         }
     }
@@ -96,8 +96,8 @@ extension SessionReader {
     }
 
     /// Reads configured endpoints, which are all there are or replace those of the issuer's metadata.
-    mutating func configuredEndpoints() -> ConfiguredEndpoints {
-        ConfiguredEndpoints(
+    mutating func configuredEndpoints() -> EndpointOverrides {
+        EndpointOverrides(
             token: table.url("token_endpoint")?.description,
             authorization: table.url("authorization_endpoint")?.description,
             deviceAuthorization: table.url("device_authorization_endpoint")?.description,

@@ -11,18 +11,18 @@ extension SessionReader {
         _ kind: ServerKind,
         _ server: ServerProfile.Kind?,
         _ flow: LoginFlow
-    ) -> DerivationSources {
-        if kind == .awsRole { return part(RoleReader(table)) { $0.sources(server) } }
-        guard kind.isStandard else { return DerivationSources() }
+    ) -> ConfiguredSources {
+        if kind == .awsRole { return part(AWSRoleReader(table)) { $0.sources(server) } }
+        guard kind.isStandard else { return ConfiguredSources() }
         let exchanged = exchanged(flow)
         let asserted = asserted(flow)
         if flow.isLogin {
             table.refuse(["from", "derived"], "only for flow \"token_exchange\" or \"jwt_bearer\"")
         }
-        return exchanged ?? asserted ?? DerivationSources()
+        return exchanged ?? asserted ?? ConfiguredSources()
     }
 
-    private mutating func exchanged(_ flow: LoginFlow) -> DerivationSources? {
+    private mutating func exchanged(_ flow: LoginFlow) -> ConfiguredSources? {
         part(ExchangeReader(table, home: home)) { reader in
             if flow == .tokenExchange { return reader.read() }
             reader.refuse()
@@ -30,7 +30,7 @@ extension SessionReader {
         }
     }
 
-    private mutating func asserted(_ flow: LoginFlow) -> DerivationSources? {
+    private mutating func asserted(_ flow: LoginFlow) -> ConfiguredSources? {
         part(AssertionGrantReader(table, home: home)) { reader in
             if flow == .jwtBearer { return reader.read() }
             reader.refuse()

@@ -18,7 +18,7 @@ struct SessionContext {
     /// The policy set in `[agent]` for all sessions.
     let policy: SessionPolicy
     /// The forward proxy for servers of sessions that do not set one.
-    let proxy: ProxyChoice
+    let proxy: ProxySetting
     /// The role of this host in the fleet, or `nil` without `[fleet]`.
     let fleetRole: FleetRole?
     /// The `user_agent` set in `[agent]`.
@@ -38,7 +38,7 @@ struct SessionReader {
         guard let kind = table.has("kind") ? written : usualKind else { return nil }
         let isStandard = kind.isStandard
         let server = server(kind)
-        let endpoints = kind == .oidc ? configuredEndpoints() : ConfiguredEndpoints()
+        let endpoints = kind == .oidc ? configuredEndpoints() : EndpointOverrides()
         let issuer = isStandard ? table.string("issuer") : nil
         let flow = flow(kind)
         let client = client(kind, flow)
@@ -138,7 +138,7 @@ struct SessionReader {
         ServerTrust(
             caFile: table.path("ca_file", home: home),
             pins: table.strings("pins") ?? [],
-            proxy: ProxyKeys.read(
+            proxy: ForwardProxyReader.read(
                 &table,
                 home: home,
                 coversInternal: true,

@@ -92,7 +92,7 @@ extension ConfiguredSession {
         if case .identityCenter(let center) = server { return [center.portal] }
         if case .awsRole(let role) = server { return sources.words + [role.arn, role.sessionName] }
         if case .portalRole(let role) = server { return sources.words + [role.role.description] }
-        guard sources != DerivationSources() else { return [] }
+        guard sources != ConfiguredSources() else { return [] }
         return sources.words + [audience ?? ""] + resources + [""] + scopes
     }
 

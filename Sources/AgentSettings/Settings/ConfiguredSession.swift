@@ -8,7 +8,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var name: SessionName
     package var server: ServerProfile.Kind
     /// The endpoints that replace those of the metadata, for kind `oidc`.
-    package var endpoints: ConfiguredEndpoints
+    package var endpoints: EndpointOverrides
     /// The issuer as written; for `oauth2` it is only displayed.
     package var issuer: String?
     package var client: ConfiguredClient
@@ -18,7 +18,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var audience: String?
     package var resources: [String]
     /// The sources of its tokens, if it has no login.
-    package var sources: DerivationSources
+    package var sources: ConfiguredSources
     package var trust: ServerTrust
     /// The `user_agent` of this or of all sessions, or `nil` for the program's name and version.
     package var userAgent: String?

@@ -47,16 +47,16 @@ package struct FleetSettings: Equatable, Sendable {
     /// A user of etcd with its password.
     package struct User: Equatable, Sendable {
         package var name: String
-        package var password: Password
+        package var password: PasswordSource
 
-        package init(name: String, password: Password) {
+        package init(name: String, password: PasswordSource) {
             self.name = name
             self.password = password
         }
     }
 
     /// The source of the password, without a final line break.
-    package enum Password: Equatable, Sendable {
+    package enum PasswordSource: Equatable, Sendable {
         case file(String)
         /// A command, as argv, that prints the password.
         case command([String])

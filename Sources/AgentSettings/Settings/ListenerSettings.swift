@@ -13,7 +13,7 @@ package struct ListenerSettings: Equatable, Sendable {
     /// The settings passed to the program that listens.
     package var message: ListenerMessage
     /// The forward proxy for the upstream.
-    package var proxy: ProxyChoice = .environment
+    package var proxy: ProxySetting = .environment
 
     /// The name, unique among all listeners.
     package var name: String { message.name ?? "" }

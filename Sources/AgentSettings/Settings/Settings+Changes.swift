@@ -126,7 +126,7 @@ extension ConfiguredSession {
             + endpointKeys(differingFrom: old.endpoints)
     }
 
-    private func endpointKeys(differingFrom old: ConfiguredEndpoints) -> [String] {
+    private func endpointKeys(differingFrom old: EndpointOverrides) -> [String] {
         let differing: [(String, Bool)] = [
             ("token_endpoint", endpoints.token != old.token),
             ("authorization_endpoint", endpoints.authorization != old.authorization),

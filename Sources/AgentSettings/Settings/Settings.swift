@@ -11,7 +11,7 @@ package struct Settings: Equatable, Sendable {
     /// Whether each token served is recorded in the audit log.
     package var keepsAudit: Bool
     /// The proxy for servers of sessions that do not set one.
-    package var proxy: ProxyChoice
+    package var proxy: ProxySetting
     /// The `User-Agent` of sessions that do not set one, or `nil` for the program's name and version.
     package var userAgent: String?
     package var hooks: HookSettings
@@ -38,7 +38,7 @@ package struct Settings: Equatable, Sendable {
         logLevel: LogLevel = .notice,
         allowsRoot: Bool = false,
         keepsAudit: Bool = true,
-        proxy: ProxyChoice = .environment,
+        proxy: ProxySetting = .environment,
         hooks: HookSettings = HookSettings(),
         vault: VaultSettings = VaultSettings(),
         fleet: FleetSettings? = nil,

@@ -10,7 +10,7 @@ package enum CommandLineRun {
     package static func status(_ carryOut: () throws -> Int32) -> Int32 {
         do {
             let status = try carryOut()
-            return status == 0 ? 0 : ended(status, LinkName.arguments(of: CommandWords()))
+            return status == 0 ? 0 : ended(status, HelperLinkNames.arguments(of: ProcessArguments()))
         } catch let error as AgentError {
             return report(error)
         } catch {
@@ -19,7 +19,7 @@ package enum CommandLineRun {
     }
 
     private static func report(_ error: AgentError) -> Int32 {
-        let arguments = LinkName.arguments(of: CommandWords())
+        let arguments = HelperLinkNames.arguments(of: ProcessArguments())
         let wantsJSON = arguments.prefix { $0 != "--" }.contains("--json")
         return ended(FailureReport.print(error, asJSON: wantsJSON), arguments)
     }

@@ -8,7 +8,7 @@ extension AgentError {
     ///
     /// The remedy contains text from a server, and users paste commands. So each part is in single quotes,
     /// and there are few parts.
-    package static func stepUp(_ challenge: ReportMessage, of session: String) -> AgentError {
+    package static func stepUp(_ challenge: RejectionReportMessage, of session: String) -> AgentError {
         var command = "tokenctl login \(challenge.source ?? session)"
         if let scope = challenge.scope { command += " --scope \(ShellWord.quoted(scope))" }
         if let classes = challenge.contextClasses { command += " --acr \(ShellWord.quoted(classes))" }

@@ -12,9 +12,9 @@ package struct TokenRejectionReport: Sendable {
     /// The first bytes of the response's body, or empty if unknown.
     package var body: [UInt8]
     /// The server that rejected the token, if known.
-    package var place: HostName?
+    package var place: HostAndPort?
 
-    package init(status: Int, challenge: String, body: [UInt8], place: HostName? = nil) {
+    package init(status: Int, challenge: String, body: [UInt8], place: HostAndPort? = nil) {
         self.status = status
         self.challenge = challenge
         self.body = body
@@ -50,18 +50,18 @@ package struct TokenRejectionReport: Sendable {
         to token: consuming Secret,
         from endpoint: AgentEndpoint,
         about tokenRequest: TokenRequest
-    ) throws(AgentError) -> ReportMessage {
-        var json = JSONBody<ReportMembers>()
+    ) throws(AgentError) -> RejectionReportMessage {
+        var json = AgentRequestBody<RejectionReportMembers>()
         json.add(\.token, secret: token)
         json.add(\.status, Int64(status))
-        json.add(\.challenge, ReportMembers.fitting(challenge))
-        json.add(\.body, ReportMembers.readable(body))
+        json.add(\.challenge, RejectionReportMembers.fitting(challenge))
+        json.add(\.body, RejectionReportMembers.readable(body))
         if let place { json.add(\.host, place.text) }
         json.add(tokenRequest.scopes, tokenRequest.audience)
         var request = AgentRequest(.post, "sessions", tokenRequest.session, "report", body: json.finished())
         defer { request.wipeBody() }
         // The response may include a token, so the timeout is that of a token request.
-        var answer: ReportMessage = try endpoint.waiting(as: tokenRequest).message(
+        var answer: RejectionReportMessage = try endpoint.waiting(as: tokenRequest).message(
             request,
             timeout: .seconds(305)
         )

@@ -36,7 +36,7 @@ extension GetOptions {
     /// - Returns: The options, or `nil` if the arguments are unusual or the process was started under
     ///   another name.
     package static func ofThisProcess() -> GetOptions? {
-        let words = CommandWords()
+        let words = ProcessArguments()
         guard let name = words.first, name.hasSuffix("tokenctl") else { return nil }
         return GetOptions(reading: words.dropFirst())
     }
@@ -91,7 +91,7 @@ extension GetOptions {
     private mutating func readProofOption(_ name: String, _ value: String) -> Bool {
         switch name {
         case "--dpop-url":
-            tokenRequest.proof = tokenRequest.proof ?? TokenRequest.Proof(url: "")
+            tokenRequest.proof = tokenRequest.proof ?? TokenRequest.ProofTarget(url: "")
             tokenRequest.proof?.url = value
         case "--dpop-method": tokenRequest.proof?.method = value
         default: tokenRequest.proof?.nonce = value

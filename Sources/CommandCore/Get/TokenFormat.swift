@@ -45,7 +45,7 @@ package enum TokenFormat: String, CaseIterable {
             guard let user = place.user, !user.isEmpty, user.utf8.allSatisfy({ $0 > 0x1F && $0 != 0x7F })
             else { throw AgentError(.badRequest, "--format \(rawValue) requires --user") }
         case .netrc:
-            guard let host = place.host.flatMap({ HostName($0) }), host.port == nil else {
+            guard let host = place.host.flatMap({ HostAndPort($0) }), host.port == nil else {
                 throw AgentError(.badRequest, "--format netrc requires --host with a name without a port")
             }
             guard place.user?.utf8.isVisibleWord != false else {
@@ -94,7 +94,7 @@ package enum TokenFormat: String, CaseIterable {
             )
         }
         if self == .json {
-            var printed = PrintedTokenMessage(answer)
+            var printed = PrintedTokenDetailMessage(answer)
             printed.expiresAtText = answer.expiresAt.map(DurationPhrase.rfc3339)
             printed.issuer = about?.issuer
             printed.account = about?.account

@@ -16,7 +16,7 @@ package enum FailureReport {
     ///
     /// - Returns: The exit status.
     static func print(_ error: AgentError, asJSON: Bool) -> Int32 {
-        if asJSON { try? StandardOutput.json(RefusalMessage { $0.error = message(for: error) }.json) }
+        if asJSON { try? StandardOutput.json(ErrorResponseMessage { $0.error = message(for: error) }.json) }
         return tell(error)
     }
 

@@ -2,7 +2,7 @@
 
 /// A query about a process, sent to the runner process, which is not sandboxed like the agent.
 ///
-/// On the wire: payload length (4 bytes), ``RunnerFrame/examine`` (1), number (8), the process ID (4) and the
+/// On the wire: payload length (4 bytes), ``RunnerFrameKind/examine`` (1), number (8), the process ID (4) and the
 /// paths of executables whose digests are requested, each after its length (4).
 package struct ProcessQuery: Equatable, Sendable {
     package var number: UInt64

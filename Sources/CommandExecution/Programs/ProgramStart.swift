@@ -6,7 +6,7 @@ import Glibc
 /// The parameters for starting a program as a child process, which inherits nothing that is not named here.
 package struct ProgramStart: Sendable {
     /// The position of the child relative to the terminal and the signals of this process.
-    package enum Placement: Sendable {
+    package enum GroupOrSession: Sendable {
         /// A new process group: it gets no signals from the terminal, and it can be killed with its children.
         case ownGroup
         /// A new session without a terminal.
@@ -22,7 +22,7 @@ package struct ProgramStart: Sendable {
     ///
     /// Missing ones up to the highest, and at least up to 2, become `/dev/null`; all others are closed.
     package var descriptors: [Int32: Int32]
-    package var placement: Placement
+    package var placement: GroupOrSession
     /// The working directory, or `nil` for that of this process.
     package var directory: String?
 
@@ -31,7 +31,7 @@ package struct ProgramStart: Sendable {
         arguments: [String],
         environment: [String: String],
         descriptors: [Int32: Int32] = [:],
-        placement: Placement,
+        placement: GroupOrSession,
         directory: String? = nil
     ) {
         self.executable = executable

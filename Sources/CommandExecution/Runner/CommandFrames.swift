@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The kind of a frame to the runner process: the first byte of its payload.
-package enum RunnerFrame: UInt8, Sendable {
+package enum RunnerFrameKind: UInt8, Sendable {
     /// A ``CommandRequest``.
     case run = 1
     /// A ``ProcessQuery``.
@@ -12,7 +12,7 @@ package enum RunnerFrame: UInt8, Sendable {
     case load = 4
 }
 
-extension RunnerFrame {
+extension RunnerFrameKind {
     /// Returns the frame with the first table, which precedes all other frames.
     package static func handing(_ table: CommandTable) -> [UInt8] {
         var payload = ByteWriter()
@@ -30,9 +30,9 @@ extension RunnerFrame {
 
 /// A request to the runner process to run one command of the configuration.
 ///
-/// On the wire: payload length (4 bytes), ``RunnerFrame/run`` (1), number (8), digest of the table (32),
+/// On the wire: payload length (4 bytes), ``RunnerFrameKind/run`` (1), number (8), digest of the table (32),
 /// index of the command in it (4), time limit in milliseconds (4), operation or 0 (1), count of variables
-/// (1), then each ``CommandVariable`` (1) with its value after its length (4). Integers are big-endian,
+/// (1), then each ``CommandEnvironmentVariable`` (1) with its value after its length (4). Integers are big-endian,
 /// values UTF-8 without NUL.
 package struct CommandRequest: Equatable, Sendable {
     /// The number chosen by the sender, which the reply repeats.
@@ -42,16 +42,16 @@ package struct CommandRequest: Equatable, Sendable {
     /// The index of the command in the table.
     package var index: UInt32
     /// The operation for a command that takes one.
-    package var order: CommandOperation?
-    package var variables: [CommandVariable: String]
+    package var order: RollbackCounterOperation?
+    package var variables: [CommandEnvironmentVariable: String]
     package var timeLimit: Duration
 
     package init(
         number: UInt64,
         table: [UInt8],
         index: UInt32,
-        order: CommandOperation? = nil,
-        variables: [CommandVariable: String] = [:],
+        order: RollbackCounterOperation? = nil,
+        variables: [CommandEnvironmentVariable: String] = [:],
         timeLimit: Duration
     ) {
         self.number = number
@@ -120,13 +120,13 @@ extension CommandRequest {
         var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let table = reader.bytes(32),
             let index: UInt32 = reader.integer(), let milliseconds: UInt32 = reader.integer(),
-            let order: UInt8 = reader.integer(), order == 0 || CommandOperation(rawValue: order) != nil,
+            let order: UInt8 = reader.integer(), order == 0 || RollbackCounterOperation(rawValue: order) != nil,
             let count: UInt8 = reader.integer()
         else { return nil }
-        var variables: [CommandVariable: String] = [:]
+        var variables: [CommandEnvironmentVariable: String] = [:]
         for _ in 0..<count {
-            guard let kind: UInt8 = reader.integer(), let variable = CommandVariable(rawValue: kind),
-                let value = reader.string(), value.utf8.count <= CommandVariable.maximumValueLength,
+            guard let kind: UInt8 = reader.integer(), let variable = CommandEnvironmentVariable(rawValue: kind),
+                let value = reader.string(), value.utf8.count <= CommandEnvironmentVariable.maximumValueLength,
                 variables.updateValue(value, forKey: variable) == nil
             else { return nil }
         }
@@ -135,7 +135,7 @@ extension CommandRequest {
             number: number,
             table: table,
             index: index,
-            order: CommandOperation(rawValue: order),
+            order: RollbackCounterOperation(rawValue: order),
             variables: variables,
             timeLimit: .milliseconds(Int64(milliseconds))
         )

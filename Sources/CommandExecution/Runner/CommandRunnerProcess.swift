@@ -62,7 +62,7 @@ package final class CommandRunnerProcess: Sendable {
     ///
     /// - Returns: Whether the frame is valid at this point. If not, the sender is not our agent.
     private func serve(_ frame: [UInt8]) -> Bool {
-        guard let kind = frame.first.flatMap(RunnerFrame.init) else { return false }
+        guard let kind = frame.first.flatMap(RunnerFrameKind.init) else { return false }
         let payload = Array(frame.dropFirst())
         switch kind {
         case .table:

@@ -9,7 +9,7 @@ package struct CommandTable: Equatable, Sendable {
     package struct Entry: Hashable, Sendable {
         /// The program and its arguments, never a shell line.
         package var words: [String]
-        /// Whether a ``CommandOperation`` is appended to the words.
+        /// Whether a ``RollbackCounterOperation`` is appended to the words.
         package var takesOrder: Bool
 
         package init(words: [String], takesOrder: Bool = false) {
@@ -66,7 +66,7 @@ package struct CommandTable: Equatable, Sendable {
 }
 
 /// The operation appended to a command that takes one: the request to `vault.rollback_counter`.
-package enum CommandOperation: UInt8, CaseIterable, Sendable {
+package enum RollbackCounterOperation: UInt8, CaseIterable, Sendable {
     case read = 1
     case increment = 2
 
@@ -81,7 +81,7 @@ package enum CommandOperation: UInt8, CaseIterable, Sendable {
 /// The information that a command may get in addition to its words, each in an environment variable.
 ///
 /// Only the raw value is sent to the runner process, so no sender can set another variable.
-package enum CommandVariable: UInt8, CaseIterable, Sendable {
+package enum CommandEnvironmentVariable: UInt8, CaseIterable, Sendable {
     case event = 1
     case session
     case reason
@@ -117,7 +117,7 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
 
     /// Creates the variable called `name`, or returns `nil` if commands may not receive it.
     package init?(name: String) {
-        guard let found = CommandVariable.allCases.first(where: { $0.name.utf8.elementsEqual(name.utf8) })
+        guard let found = CommandEnvironmentVariable.allCases.first(where: { $0.name.utf8.elementsEqual(name.utf8) })
         else { return nil }
         self = found
     }

@@ -18,7 +18,7 @@ struct ByteWriter {
     }
 
     /// Returns the bytes as the payload of a frame of `kind`.
-    func framed(as kind: RunnerFrame) -> [UInt8] {
+    func framed(as kind: RunnerFrameKind) -> [UInt8] {
         var frame = ByteWriter()
         frame.append(UInt32(clamping: bytes.count + 1))
         frame.append(kind.rawValue)

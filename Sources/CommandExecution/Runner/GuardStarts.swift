@@ -54,7 +54,7 @@ package struct GuardStarts: Sendable {
     /// If it cannot be started, the end of its socket tells the agent so.
     private func start(_ end: Int32) {
         let start = ProgramStart(
-            executable: ProcessEnvironment.executable,
+            executable: CurrentProcess.executable,
             arguments: [name],
             environment: [:],
             descriptors: [descriptor: end],

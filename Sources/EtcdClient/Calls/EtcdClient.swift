@@ -56,10 +56,10 @@ package final class EtcdClient: Sendable {
     ///
     /// The read is linearizable: the result was current when etcd responded.
     package func range(
-        _ keys: EtcdKeys,
+        _ keys: EtcdKeyRange,
         limit: Int64 = 0,
         within time: Duration = callTime
-    ) async throws(EtcdFailure) -> EtcdResponse<EtcdRange> {
+    ) async throws(EtcdFailure) -> EtcdResponse<EtcdRangeResult> {
         try await call(.range(keys, limit: limit), isRepeatable: true, within: time) {
             answer throws(EtcdFailure) in try answer.range(of: keys)
         }
@@ -67,7 +67,7 @@ package final class EtcdClient: Sendable {
 
     /// Returns whether one of the existing keys was written after `revision`.
     package func hasChanged(
-        _ keys: EtcdKeys,
+        _ keys: EtcdKeyRange,
         after revision: Int64
     ) async throws(EtcdFailure) -> EtcdResponse<Bool> {
         let request = GatewayRequest.range(keys, limit: 1, changedAfter: revision)
@@ -119,7 +119,7 @@ package final class EtcdClient: Sendable {
     ///
     /// - Throws: ``EtcdFailure`` if it does not.
     package func checkReading(
-        _ keys: EtcdKeys,
+        _ keys: EtcdKeyRange,
         at endpoint: EtcdEndpoint,
         within time: Duration = callTime
     ) async throws(EtcdFailure) {
@@ -134,7 +134,7 @@ package final class EtcdClient: Sendable {
         _ request: GatewayRequest,
         isRepeatable: Bool,
         within time: Duration,
-        _ read: (GatewayResponseBody) throws(EtcdFailure) -> Content
+        _ read: (ParsedGatewayResponse) throws(EtcdFailure) -> Content
     ) async throws(EtcdFailure) -> EtcdResponse<Content> {
         let end = ContinuousClock.now + time
         let endpoints = order.present
@@ -173,7 +173,7 @@ package final class EtcdClient: Sendable {
         _ request: GatewayRequest,
         at endpoint: EtcdEndpoint,
         within time: Duration,
-        _ read: (GatewayResponseBody) throws(EtcdFailure) -> Content
+        _ read: (ParsedGatewayResponse) throws(EtcdFailure) -> Content
     ) async throws(EtcdFailure) -> EtcdResponse<Content> {
         let end = ContinuousClock.now + time
         let token = request.isAboutMember ? nil : try await token(at: endpoint, until: end)
@@ -186,7 +186,7 @@ package final class EtcdClient: Sendable {
         guard reply.status == 200 else {
             throw GatewayError(status: reply.status, body: reply.body).failure
         }
-        let answer = try GatewayResponseBody(parsing: reply.body)
+        let answer = try ParsedGatewayResponse(parsing: reply.body)
         return EtcdResponse(
             header: try answer.header(),
             date: reply.date.flatMap { HTTPDate.read($0) },
@@ -222,7 +222,7 @@ package final class EtcdClient: Sendable {
             guard reply.status == 200 else {
                 throw GatewayError(status: reply.status, body: reply.body).failure
             }
-            guard let token = try GatewayResponseBody(parsing: reply.body).text("token"),
+            guard let token = try ParsedGatewayResponse(parsing: reply.body).text("token"),
                 (1...4096).contains(token.utf8.count), token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
             else { throw EtcdFailure.malformed("no authentication token for the user") }
             return token

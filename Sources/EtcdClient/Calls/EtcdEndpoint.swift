@@ -36,7 +36,7 @@ package struct EtcdEndpoint: Hashable, Sendable {
 /// The CAs to trust in etcd's certificates, and this host's own credentials.
 package struct EtcdCredentials: Sendable {
     /// A certificate with its key, sent in the TLS handshake.
-    package struct Identity: Equatable, Sendable {
+    package struct CertificateAndKey: Equatable, Sendable {
         /// The certificate chain as PEM, this host's own certificate first.
         package var certificates: [UInt8]
         /// The private key as PEM, not encrypted.
@@ -67,12 +67,12 @@ package struct EtcdCredentials: Sendable {
 
     /// The only trusted CA certificates as PEM, or `nil` for the system's.
     package var authorities: [UInt8]?
-    package var identity: Identity?
+    package var identity: CertificateAndKey?
     package var user: User?
     /// A function that reads the files again, or returns `nil` if they cannot be read.
     package var renewed: (@Sendable () -> EtcdCredentials?)?
 
-    package init(authorities: [UInt8]? = nil, identity: Identity? = nil, user: User? = nil) {
+    package init(authorities: [UInt8]? = nil, identity: CertificateAndKey? = nil, user: User? = nil) {
         self.authorities = authorities
         self.identity = identity
         self.user = user

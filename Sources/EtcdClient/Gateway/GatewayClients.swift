@@ -58,17 +58,17 @@ final class GatewayClients: Sendable {
     }
 
     /// The HTTP client for calls to one member.
-    struct Caller {
+    struct MemberClient {
         var client: HTTPClient
         var errors: TransportErrors
         /// The number of renewals of the certificates before the client was created.
         var generation: Int
     }
 
-    func client(of endpoint: EtcdEndpoint) throws(EtcdFailure) -> Caller {
+    func client(of endpoint: EtcdEndpoint) throws(EtcdFailure) -> MemberClient {
         let caller = state.withLock { state in
             state.clients[endpoint].map { client in
-                Caller(
+                MemberClient(
                     client: client,
                     errors: TransportErrors(isSecure: endpoint.isSecure, certificateEnds: state.ownEnd),
                     generation: state.generation

@@ -14,7 +14,7 @@ struct GatewayError: Equatable, Sendable {
     private static let longest = 300
 
     init(status: Int, body: [UInt8]) {
-        guard let answer = try? GatewayResponseBody(parsing: body) else {
+        guard let answer = try? ParsedGatewayResponse(parsing: body) else {
             // Before it parses a request, the gateway responds in plain text.
             let beginning = body.prefix(GatewayError.longest)
             self.init(status, nil, String(decoding: beginning, as: UTF8.self))
@@ -24,7 +24,7 @@ struct GatewayError: Equatable, Sendable {
     }
 
     /// Parses an error from JSON, which may be a response or a line of a stream.
-    init(status: Int, _ answer: GatewayResponseBody) {
+    init(status: Int, _ answer: ParsedGatewayResponse) {
         let code = (try? answer.number("code")).flatMap { $0 == 0 ? try? answer.number("grpc_code") : $0 }
         let words = (try? answer.text("message")) ?? (try? answer.text("error"))
         self.init(status, code, words ?? "")

@@ -13,7 +13,7 @@ struct GatewayRequest: Equatable, Sendable {
     var isAboutMember = false
 
     /// Returns a linearizable read of at most `limit` keys.
-    static func range(_ keys: EtcdKeys, limit: Int64, changedAfter revision: Int64? = nil) -> GatewayRequest {
+    static func range(_ keys: EtcdKeyRange, limit: Int64, changedAfter revision: Int64? = nil) -> GatewayRequest {
         var body = members(of: keys)
         body["limit"] = .string(String(limit))
         if let revision { body["min_mod_revision"] = .string(String(revision &+ 1)) }
@@ -49,7 +49,7 @@ struct GatewayRequest: Equatable, Sendable {
     /// Returns a watch for changes of `keys` from `revision` on.
     ///
     /// Large responses are sent in fragments.
-    static func watch(_ keys: EtcdKeys, from revision: Int64) -> GatewayRequest {
+    static func watch(_ keys: EtcdKeyRange, from revision: Int64) -> GatewayRequest {
         var create = members(of: keys)
         create["start_revision"] = .string(String(revision))
         create["fragment"] = true
@@ -57,7 +57,7 @@ struct GatewayRequest: Equatable, Sendable {
         return GatewayRequest(path: "/v3/watch", body: ["create_request": .object(create)])
     }
 
-    private static func members(of keys: EtcdKeys) -> JSONObject {
+    private static func members(of keys: EtcdKeyRange) -> JSONObject {
         var members: JSONObject = ["key": .string(Base64.encoded(keys.start))]
         if let end = keys.end { members["range_end"] = .string(Base64.encoded(end)) }
         return members

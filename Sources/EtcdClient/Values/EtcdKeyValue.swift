@@ -29,7 +29,7 @@ package struct EtcdKeyValue: Equatable, Sendable {
 }
 
 /// One key, or a range of keys.
-package struct EtcdKeys: Hashable, Sendable {
+package struct EtcdKeyRange: Hashable, Sendable {
     package var start: [UInt8]
     /// The end of the range, which is not part of it, or `nil` if `start` is the only key.
     package var end: [UInt8]?
@@ -92,7 +92,7 @@ package struct EtcdResponse<Content: Sendable>: Sendable {
 extension EtcdResponse: Equatable where Content: Equatable {}
 
 /// The result of a range request.
-package struct EtcdRange: Equatable, Sendable {
+package struct EtcdRangeResult: Equatable, Sendable {
     package var pairs: [EtcdKeyValue]
     /// Whether there are more keys than the request's limit.
     package var hasMore: Bool

@@ -5,7 +5,7 @@
 package struct EtcdTransaction: Equatable, Sendable {
     package enum Condition: Equatable, Sendable {
         /// None of these keys exists.
-        case absent(EtcdKeys)
+        case absent(EtcdKeyRange)
         /// The key has exactly this value.
         case value(key: [UInt8], [UInt8])
         /// The key was last changed at this revision.
@@ -15,7 +15,7 @@ package struct EtcdTransaction: Equatable, Sendable {
     package enum Change: Equatable, Sendable {
         /// Writes the key, which expires with `lease` unless the lease is `nil`.
         case put(key: [UInt8], value: [UInt8], lease: Int64? = nil)
-        case delete(EtcdKeys)
+        case delete(EtcdKeyRange)
     }
 
     package var conditions: [Condition]

@@ -34,7 +34,7 @@ package struct EtcdWatch: Sendable {
     private static let maximumDelay = Duration.seconds(5)
 
     private let client: EtcdClient
-    private let keys: EtcdKeys
+    private let keys: EtcdKeyRange
     private let silence: Duration
 
     /// Creates a watch.
@@ -43,7 +43,7 @@ package struct EtcdWatch: Sendable {
     ///   - client: the client for the endpoints.
     ///   - keys: the keys to watch.
     ///   - silence: the time without data after which the watch is reopened.
-    package init(_ client: EtcdClient, _ keys: EtcdKeys, silence: Duration = silence) {
+    package init(_ client: EtcdClient, _ keys: EtcdKeyRange, silence: Duration = silence) {
         self.client = client
         self.keys = keys
         self.silence = silence

@@ -17,7 +17,7 @@ enum WatchLine: Equatable, Sendable {
     ///
     /// - Throws: ``EtcdFailure/malformed(_:)``.
     init(parsing line: [UInt8]) throws(EtcdFailure) {
-        let answer = try GatewayResponseBody(parsing: line)
+        let answer = try ParsedGatewayResponse(parsing: line)
         if let error = try answer.answer("error") {
             self = .ended(GatewayError(status: 500, error).failure)
             return
@@ -42,7 +42,7 @@ enum WatchLine: Equatable, Sendable {
     /// Returns the reason for which etcd has ended a watch.
     ///
     /// A rejected watch is accepted with status 200 and then ended at once.
-    private static func end(_ result: GatewayResponseBody) throws(EtcdFailure) -> EtcdFailure {
+    private static func end(_ result: ParsedGatewayResponse) throws(EtcdFailure) -> EtcdFailure {
         let compacted = try result.number("compact_revision")
         guard compacted == 0 else { return .compacted(compacted) }
         let failure = GatewayError(ending: try result.text("cancel_reason") ?? "etcd ended the watch")
@@ -67,7 +67,7 @@ package struct EtcdChange: Equatable, Sendable {
     }
 }
 
-extension GatewayResponseBody {
+extension ParsedGatewayResponse {
     /// Parses a change.
     ///
     /// The type is omitted for `PUT`.

@@ -19,7 +19,7 @@ extension Bridge {
     ///
     /// The client does not get the response, because it has had one.
     private func begun(
-        _ opening: MCPSessionState.Opening,
+        _ opening: MCPSessionState.OpeningMessages,
         like former: MCPSession
     ) async -> Result<MCPSession, RPCFailure> {
         do throws(RPCFailure) {
@@ -42,7 +42,7 @@ extension Bridge {
         let reply = try await requests.send(request(opening, in: .notBegun))
         if let rejection = await reply.rejection { throw RPCFailure(rejection) }
         var version: String?
-        let read = { (answer: RPCPacket) -> EventStream.Continuation in
+        let read = { (answer: RPCPacket) -> EventStream.ReadDecision in
             guard let message = answer.single, message.answeredID == opening.single?.requestID,
                 message.members["result"] != nil
             else { return .more }

@@ -29,7 +29,7 @@ package final class Bridge: Sendable {
     let table = ExchangeTable()
     let budget: ByteBudget
     /// The tool parameters to repeat in fields, learned from lists of tools.
-    let parameters = Mutex(ParameterFields())
+    let parameters = Mutex(MCPParameterHeaders())
     let requests: AuthorizedRequests
     private let transport: ResourceTransport
     private let input: LineInput
@@ -50,7 +50,7 @@ package final class Bridge: Sendable {
     ///   - group: the event loops to use.
     /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
     package init(
-        _ source: SessionSource,
+        _ source: ResourceSession,
         authorities: String? = nil,
         variables: ProxyVariables = .none,
         descriptors: (input: Int32, output: Int32),
@@ -65,7 +65,7 @@ package final class Bridge: Sendable {
             variables: variables,
             on: group
         )
-        requests = AuthorizedRequests(transport, ResourceTokens(source), at: source.address.server.place)
+        requests = AuthorizedRequests(transport, ResourceTokenSource(source), at: source.address.server.place)
         input = LineInput(descriptors.input)
         output = LineOutput(descriptors.output)
         budget = ByteBudget(message: messageLimit)

@@ -52,7 +52,7 @@ struct EventStreamCursor {
 /// A reader of the messages in a response that is a stream of events.
 enum EventStream {
     /// The decision of `take` after a message.
-    enum Continuation {
+    enum ReadDecision {
         case more
         /// The rest of the stream is not needed.
         case enough
@@ -65,7 +65,7 @@ enum EventStream {
         _ reply: ResourceResponse,
         at place: inout EventStreamCursor,
         _ budget: ByteBudget,
-        _ take: (RPCPacket) async throws(RPCFailure) -> Continuation
+        _ take: (RPCPacket) async throws(RPCFailure) -> ReadDecision
     ) async throws(RPCFailure) {
         var share = ByteBudget.Share(of: budget)
         var events = ServerSentEvents(longest: budget.message)

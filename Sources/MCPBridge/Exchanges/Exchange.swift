@@ -114,7 +114,7 @@ struct Exchange: Sendable {
             do throws(RPCFailure) {
                 let reply = try await bridge.requests.send(request)
                 if reply.status == 200, reply.mediaType == "text/event-stream" { return reply }
-                latest = RPCFailure(ResourceRejection(reply, body: await reply.bodyPrefix()))
+                latest = RPCFailure(ResourceErrorResponse(reply, body: await reply.bodyPrefix()))
                 guard reply.status >= 500 else { break }
             } catch {
                 latest = error

@@ -13,7 +13,7 @@ final class ExchangeTable: Sendable {
         var isCancelled = false
     }
 
-    private struct State {
+    private struct TableState {
         var next = 0
         var entries: [Int: Entry] = [:]
         /// The exchange that answers a request.
@@ -35,7 +35,7 @@ final class ExchangeTable: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = Mutex(TableState())
 
     /// Adds an exchange that answers `requests`.
     ///

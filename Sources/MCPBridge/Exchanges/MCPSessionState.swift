@@ -6,14 +6,14 @@
 /// Therefore the messages that began a session are kept, and begin the next one.
 actor MCPSessionState {
     /// The client messages that begin a session.
-    struct Opening: Sendable {
+    struct OpeningMessages: Sendable {
         var request: RPCPacket
         /// The message `notifications/initialized`, once it was sent.
         var announcement: RPCPacket?
     }
 
     private(set) var session = MCPSession.notBegun
-    private var opening: Opening?
+    private var opening: OpeningMessages?
     private var renewal: Task<Result<MCPSession, RPCFailure>, Never>?
     private var listening: Task<Void, Never>?
 
@@ -22,7 +22,7 @@ actor MCPSessionState {
         listening?.cancel()
         listening = nil
         session = .notBegun
-        opening = Opening(request: request)
+        opening = OpeningMessages(request: request)
     }
 
     /// Records the session of the server's response to the opening.
@@ -48,7 +48,7 @@ actor MCPSessionState {
     /// - Throws: the error of `begin`.
     func renewed(
         after stale: MCPSession,
-        _ begin: @escaping @Sendable (Opening) async -> Result<MCPSession, RPCFailure>,
+        _ begin: @escaping @Sendable (OpeningMessages) async -> Result<MCPSession, RPCFailure>,
         _ listener: @escaping @Sendable (MCPSession) async -> Void
     ) async throws(RPCFailure) -> MCPSession {
         guard session == stale else { return session }

@@ -17,7 +17,7 @@ struct JSONOutline {
     }
 
     /// The reason a text has no outline.
-    enum Fault: Error, Equatable {
+    enum OutlineError: Error, Equatable {
         case notJSON
         /// The text exceeds ``deepest`` or ``maximumParts``.
         case tooLarge
@@ -32,7 +32,7 @@ struct JSONOutline {
     let content: Content
 
     /// Checks the part `range` of a text that is known to be UTF-8.
-    init(_ bytes: [UInt8], in range: Range<Int>) throws(Fault) {
+    init(_ bytes: [UInt8], in range: Range<Int>) throws(OutlineError) {
         var scanner = OutlineScanner(bytes: bytes, end: range.upperBound, place: range.lowerBound)
         content = try scanner.content()
     }
@@ -49,7 +49,7 @@ private struct OutlineScanner {
     let end: Int
     var place: Int
 
-    mutating func content() throws(JSONOutline.Fault) -> JSONOutline.Content {
+    mutating func content() throws(JSONOutline.OutlineError) -> JSONOutline.Content {
         skipBlanks()
         let content: JSONOutline.Content
         switch try peek() {
@@ -64,17 +64,17 @@ private struct OutlineScanner {
         return content
     }
 
-    private mutating func members() throws(JSONOutline.Fault) -> [(name: String, value: Range<Int>)] {
+    private mutating func members() throws(JSONOutline.OutlineError) -> [(name: String, value: Range<Int>)] {
         var members: [(name: String, value: Range<Int>)] = []
         var names: Set<ByteText> = []
-        try list(until: UInt8(ascii: "}")) { scanner throws(JSONOutline.Fault) in
+        try list(until: UInt8(ascii: "}")) { scanner throws(JSONOutline.OutlineError) in
             let start = scanner.place
             try scanner.string()
             guard let name = (try? JSONValue(parsing: scanner.bytes[start..<scanner.place]))?.string else {
                 throw .notJSON
             }
             guard names.insert(name.bytewise).inserted else { throw .repeatedName }
-            let value = try scanner.noted { scanner throws(JSONOutline.Fault) in
+            let value = try scanner.noted { scanner throws(JSONOutline.OutlineError) in
                 try scanner.colon()
             }
             guard members.count < JSONOutline.maximumParts else { throw .tooLarge }
@@ -83,9 +83,9 @@ private struct OutlineScanner {
         return members
     }
 
-    private mutating func elements() throws(JSONOutline.Fault) -> [Range<Int>] {
+    private mutating func elements() throws(JSONOutline.OutlineError) -> [Range<Int>] {
         var elements: [Range<Int>] = []
-        try list(until: UInt8(ascii: "]")) { scanner throws(JSONOutline.Fault) in
+        try list(until: UInt8(ascii: "]")) { scanner throws(JSONOutline.OutlineError) in
             guard elements.count < JSONOutline.maximumParts else { throw .tooLarge }
             elements.append(try scanner.noted { _ in })
         }
@@ -96,8 +96,8 @@ private struct OutlineScanner {
     ///
     /// - Returns: the position of the value.
     private mutating func noted(
-        after pass: (inout OutlineScanner) throws(JSONOutline.Fault) -> Void
-    ) throws(JSONOutline.Fault) -> Range<Int> {
+        after pass: (inout OutlineScanner) throws(JSONOutline.OutlineError) -> Void
+    ) throws(JSONOutline.OutlineError) -> Range<Int> {
         try pass(&self)
         skipBlanks()
         let start = place
@@ -106,18 +106,18 @@ private struct OutlineScanner {
     }
 
     /// Skips one value.
-    private mutating func value(at depth: Int) throws(JSONOutline.Fault) {
+    private mutating func value(at depth: Int) throws(JSONOutline.OutlineError) {
         guard depth < JSONOutline.deepest else { throw .tooLarge }
         switch try peek() {
         case UInt8(ascii: "{"):
-            try list(until: UInt8(ascii: "}")) { scanner throws(JSONOutline.Fault) in
+            try list(until: UInt8(ascii: "}")) { scanner throws(JSONOutline.OutlineError) in
                 try scanner.string()
                 try scanner.colon()
                 scanner.skipBlanks()
                 try scanner.value(at: depth + 1)
             }
         case UInt8(ascii: "["):
-            try list(until: UInt8(ascii: "]")) { scanner throws(JSONOutline.Fault) in
+            try list(until: UInt8(ascii: "]")) { scanner throws(JSONOutline.OutlineError) in
                 try scanner.value(at: depth + 1)
             }
         case UInt8(ascii: "\""): try string()
@@ -131,8 +131,8 @@ private struct OutlineScanner {
     /// Skips the parts between the current bracket and `closing`, each read by `part`.
     private mutating func list(
         until closing: UInt8,
-        _ part: (inout OutlineScanner) throws(JSONOutline.Fault) -> Void
-    ) throws(JSONOutline.Fault) {
+        _ part: (inout OutlineScanner) throws(JSONOutline.OutlineError) -> Void
+    ) throws(JSONOutline.OutlineError) {
         place += 1
         skipBlanks()
         if take(closing) { return }
@@ -145,12 +145,12 @@ private struct OutlineScanner {
         }
     }
 
-    private mutating func colon() throws(JSONOutline.Fault) {
+    private mutating func colon() throws(JSONOutline.OutlineError) {
         skipBlanks()
         guard take(UInt8(ascii: ":")) else { throw .notJSON }
     }
 
-    private mutating func string() throws(JSONOutline.Fault) {
+    private mutating func string() throws(JSONOutline.OutlineError) {
         guard take(UInt8(ascii: "\"")) else { throw .notJSON }
         while place < end {
             let byte = bytes[place]
@@ -165,7 +165,7 @@ private struct OutlineScanner {
         throw .notJSON
     }
 
-    private mutating func escape() throws(JSONOutline.Fault) {
+    private mutating func escape() throws(JSONOutline.OutlineError) {
         let byte = try peek()
         place += 1
         if byte == UInt8(ascii: "u") {
@@ -178,7 +178,7 @@ private struct OutlineScanner {
         }
     }
 
-    private mutating func word(_ word: String) throws(JSONOutline.Fault) {
+    private mutating func word(_ word: String) throws(JSONOutline.OutlineError) {
         guard bytes[place..<end].starts(with: word.utf8) else { throw .notJSON }
         place += word.utf8.count
     }
@@ -186,7 +186,7 @@ private struct OutlineScanner {
     /// Skips a number.
     ///
     /// RFC 8259 §6: `-`? int frac? exp?, no leading zero.
-    private mutating func number() throws(JSONOutline.Fault) {
+    private mutating func number() throws(JSONOutline.OutlineError) {
         _ = take(UInt8(ascii: "-"))
         if !take(UInt8(ascii: "0")) { try digits() }
         if take(UInt8(ascii: ".")) { try digits() }
@@ -196,7 +196,7 @@ private struct OutlineScanner {
         }
     }
 
-    private mutating func digits() throws(JSONOutline.Fault) {
+    private mutating func digits() throws(JSONOutline.OutlineError) {
         let start = place
         while place < end, bytes[place].isASCIIDigit { place += 1 }
         guard place > start else { throw .notJSON }
@@ -211,7 +211,7 @@ private struct OutlineScanner {
         }
     }
 
-    private func peek() throws(JSONOutline.Fault) -> UInt8 {
+    private func peek() throws(JSONOutline.OutlineError) -> UInt8 {
         guard place < end else { throw .notJSON }
         return bytes[place]
     }

@@ -11,12 +11,12 @@ struct AuthorizedRequests: Sendable {
     private static let maximumReports = 2
 
     private let transport: ResourceTransport
-    private let tokens: ResourceTokens
-    private let place: HostName
+    private let tokens: ResourceTokenSource
+    private let place: HostAndPort
     /// The periods without a token.
     let outage = AgentOutage()
 
-    init(_ transport: ResourceTransport, _ tokens: ResourceTokens, at place: HostName) {
+    init(_ transport: ResourceTransport, _ tokens: ResourceTokenSource, at place: HostAndPort) {
         self.transport = transport
         self.tokens = tokens
         self.place = place
@@ -46,7 +46,7 @@ struct AuthorizedRequests: Sendable {
     private func sendWithToken(
         _ request: ResourceRequest
     ) async throws(AgentError) -> Result<ResourceResponse, RPCFailure> {
-        var reported: [RefusalSubject] = []
+        var reported: [RejectionSubject] = []
         var hasTakenNonce = false
         while true {
             let token = try await tokens.token(for: request.method.rawValue)
@@ -62,7 +62,7 @@ struct AuthorizedRequests: Sendable {
                 continue
             }
             let body = await reply.bodyPrefix(upTo: 8192)
-            let subject = RefusalSubject(reply)
+            let subject = RejectionSubject(reply)
             guard reported.count < AuthorizedRequests.maximumReports,
                 subject == .login || !reported.contains(.token)
             else {
@@ -114,7 +114,7 @@ struct AuthorizedRequests: Sendable {
 }
 
 /// The subject of a server's rejection.
-enum RefusalSubject {
+enum RejectionSubject {
     /// The token, which may be too old.
     case token
     /// The rights or the strength of the login (RFC 6750 §3.1, RFC 9470 §3).
@@ -126,7 +126,7 @@ enum RefusalSubject {
         let challenges = Challenges(reply.list("www-authenticate"))
         let error =
             challenges.value(of: "error", scheme: "Bearer") ?? challenges.value(of: "error", scheme: "DPoP")
-        let isOfLogin = RefusalSubject.wantsOfLogin.contains { $0 == error?.bytewise }
+        let isOfLogin = RejectionSubject.wantsOfLogin.contains { $0 == error?.bytewise }
         self = reply.status == 403 || isOfLogin ? .login : .token
     }
 }

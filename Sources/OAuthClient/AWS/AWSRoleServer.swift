@@ -44,7 +44,7 @@ struct AWSRoleServer: RoleServer {
         let left = credentials.expiration - tools.timekeeper.wallTime
         return GrantedTokens(
             accessToken: try tools.memory.sealing(credentials.members[...], as: .accessToken),
-            tokenType: RoleTokens.tokenType,
+            tokenType: AWSRoleUse.tokenType,
             // If this machine's clock is off, assume the requested lifetime.
             lifetime: left > .zero ? min(left, role.duration) : role.duration,
             requestedAt: requestedAt

@@ -18,7 +18,7 @@ struct AccessPortal: Sendable {
     /// - Throws: `sourceRefused` if the portal rejects `token`, `sourceUnavailable` if there is none, or
     ///   `misconfigured` if the user does not have the role.
     func credentials(
-        of role: AssignedRole,
+        of role: AssignedAWSRole,
         for token: SecretID?
     ) async throws(RefreshFailure) -> GrantedTokens {
         let query = "role_name=\(PercentCoding.encoded(role.name))&account_id=\(role.account)"
@@ -51,7 +51,7 @@ struct AccessPortal: Sendable {
         }
         return GrantedTokens(
             accessToken: try tools.memory.sealing(credentials.members[...], as: .accessToken),
-            tokenType: RoleTokens.tokenType,
+            tokenType: AWSRoleUse.tokenType,
             lifetime: min(life, AWSRole.durations.upperBound),
             requestedAt: requestedAt
         )
@@ -94,7 +94,7 @@ struct AccessPortal: Sendable {
     private func failure(
         _ reply: ServerResponse,
         from url: EndpointURL,
-        asking role: AssignedRole? = nil
+        asking role: AssignedAWSRole? = nil
     ) -> RefreshFailure {
         let answer = reply.refused(object: nil, at: tools.timekeeper.wallTime)
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)

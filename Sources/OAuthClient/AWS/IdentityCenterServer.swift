@@ -52,7 +52,7 @@ struct IdentityCenterServer: AuthorizationServer {
     /// Fetches the credentials of a role with the current access token.
     private func role(_ request: RefreshRequest) async -> RefreshOutcome {
         do throws(RefreshFailure) {
-            guard let role = AssignedRole(request.variant) else {
+            guard let role = AssignedAWSRole(request.variant) else {
                 let message = "kind aws_sso does not support other scopes or audiences"
                 throw RefreshFailure(kind: .variantRefused, message: message)
             }

@@ -35,7 +35,7 @@ struct RoleCredentials: Sendable {
 }
 
 /// A server that issues the credentials of a role instead of a token.
-protocol RoleServer: SourceServer {}
+protocol RoleServer: LoginlessServer {}
 
 extension RoleServer {
     var heldSecrets: [SecretID] { [] }

@@ -125,7 +125,7 @@ final class ExchangeSecrets: Sendable {
     }
 
     /// Records the tokens and codes of a response, even if the response is not used.
-    func remember(_ answer: ServerResponse.Reading) {
+    func remember(_ answer: ServerResponse.ParsedBody) {
         guard case .object(let object) = answer else { return }
         remember(.object(object)) { [names] in names.secret.contains($0) }
     }

@@ -82,7 +82,7 @@ extension ServerDependencies {
             return .failed(failure)
         }
         if isGiven { failure.kind = .misbehaved }
-        let saved = SavedRenewal(
+        let saved = RescuedRefreshToken(
             refreshToken: sealed,
             refreshLifetime: leftover.lifetime.map { RefreshLifetime($0) },
             requestedAt: leftover.requestedAt

@@ -21,8 +21,8 @@ enum ResponseBodyParser {
     }()
 
     /// Parses `body` as JSON.
-    static func read(_ body: [UInt8]) async -> ServerResponse.Reading {
-        guard body.count > small else { return ServerResponse.Reading(body) }
-        return (try? await pool.runIfActive { ServerResponse.Reading(body) }) ?? .none
+    static func read(_ body: [UInt8]) async -> ServerResponse.ParsedBody {
+        guard body.count > small else { return ServerResponse.ParsedBody(body) }
+        return (try? await pool.runIfActive { ServerResponse.ParsedBody(body) }) ?? .none
     }
 }

@@ -123,7 +123,7 @@ extension Issuer.Description {
 private struct MetadataFetch {
     var issuer: String?
     var match = IssuerName.Match.exact
-    var written: ConfiguredEndpoints
+    var written: EndpointOverrides
     /// Whether no URL of the server may be in a private network.
     var isPublic = false
     var trust: ServerTrust

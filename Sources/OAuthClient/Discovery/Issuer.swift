@@ -15,9 +15,9 @@ struct Issuer: Sendable {
             ///
             /// Only a document at `address`, which the user configured, may name an issuer that is not yet
             /// known.
-            case published(issuer: String?, address: String? = nil, written: ConfiguredEndpoints)
+            case published(issuer: String?, address: String? = nil, written: EndpointOverrides)
             /// A document of the server that a protected resource names.
-            case named(DiscoveredServer, written: ConfiguredEndpoints)
+            case named(DiscoveredServer, written: EndpointOverrides)
             /// The configured endpoints.
             case written(FixedEndpoints)
             /// This kind of server has no metadata.
@@ -30,7 +30,7 @@ struct Issuer: Sendable {
         /// Describes an issuer that no session uses yet.
         init(issuer: String?, address: String? = nil, trust: ServerTrust) {
             self.trust = trust
-            metadata = .published(issuer: issuer, address: address, written: ConfiguredEndpoints())
+            metadata = .published(issuer: issuer, address: address, written: EndpointOverrides())
         }
 
         init(_ profile: ServerProfile) {

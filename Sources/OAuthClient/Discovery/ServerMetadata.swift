@@ -82,7 +82,7 @@ struct ServerMetadata: Equatable, Sendable {
     ///
     /// - Returns: `nil` if no token endpoint is configured.
     init?(
-        _ endpoints: ConfiguredEndpoints,
+        _ endpoints: EndpointOverrides,
         issuer: String?,
         lacking reason: String
     ) throws(EndpointURLError) {
@@ -158,7 +158,7 @@ struct ServerMetadata: Equatable, Sendable {
         match: IssuerName.Match = .exact,
         from url: EndpointURL? = nil,
         isInternal: Bool,
-        written endpoints: ConfiguredEndpoints = ConfiguredEndpoints()
+        written endpoints: EndpointOverrides = EndpointOverrides()
     ) throws(Problem) {
         // Compare bytes (RFC 8414 §3.3) and do not use `String`'s `==`.
         guard let named = document["issuer"]?.string, !named.isEmpty else {

@@ -19,7 +19,7 @@ final class GuardedConnection {
         var request: OutgoingRequest
         /// `nil` if the request has none.
         var body: OutgoingBody?
-        var stage: ConnectionStage
+        var stage: ExchangeAttempt
         /// `nil` if nobody holds the connection but this process.
         var link: GuardLink?
         /// `nil` if the connection leads to the server itself.
@@ -28,7 +28,7 @@ final class GuardedConnection {
         var file: ResponseRecordingFile?
         var limits: GuardedExchangeLimits
         var connectLimit: Duration
-        var gate: ConnectionGate
+        var gate: ConnectionVerifier
         /// `nil`: the server speaks no TLS.
         var security: TLSContexts.Security?
     }

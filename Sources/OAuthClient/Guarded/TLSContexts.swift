@@ -8,7 +8,7 @@ import Synchronization
 /// certificates.
 final class TLSContexts: Sendable {
     private struct Key: Hashable {
-        var credentials: TLSCredentials
+        var credentials: LoadedServerTrust
         var checksName: Bool
         var keepsKeys: Bool
     }
@@ -16,7 +16,7 @@ final class TLSContexts: Sendable {
     /// What one connection begins TLS with.
     struct Security: Sendable {
         var context: NIOSSLContext
-        /// `nil`: the server is named by its address, which ``ConnectionGate`` compares.
+        /// `nil`: the server is named by its address, which ``ConnectionVerifier`` compares.
         var name: String?
         var keys: KeyLog
 
@@ -35,7 +35,7 @@ final class TLSContexts: Sendable {
     /// - Throws: `misconfigured`.
     func security(
         to url: EndpointURL,
-        _ credentials: TLSCredentials,
+        _ credentials: LoadedServerTrust,
         _ identity: HandshakeIdentity?,
         keepsKeys: Bool
     ) throws(TransportFailure) -> Security? {

@@ -394,7 +394,7 @@ extension RefreshFailure {
         _ error: any Error
     ) -> RefreshFailure {
         let number = (error as? IOError)?.errnoCode
-        let reason = number.map(SystemError.text) ?? "\(error)"
+        let reason = number.map(SystemErrorText.text) ?? "\(error)"
         let host = address.contains(":") ? "[\(address)]" : address
         return RefreshFailure(
             kind: .misconfigured,

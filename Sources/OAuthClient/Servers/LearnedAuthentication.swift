@@ -7,13 +7,13 @@ import TokenCore
 ///
 /// The ways are found by trying. Safe to call from any thread.
 final class LearnedAuthentication: Sendable {
-    private struct Known {
+    private struct AcceptedMethods {
         var placement: ClientSecretMethod?
         /// The audience of an assertion, by the URL that the assertion is sent to.
         var audiences: [EndpointURL: String] = [:]
     }
 
-    private let known = Mutex(Known())
+    private let known = Mutex(AcceptedMethods())
 
     /// The place for the client secret, or `nil` if the server has not accepted one yet.
     var placement: ClientSecretMethod? { known.withLock { $0.placement } }

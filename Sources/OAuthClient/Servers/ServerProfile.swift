@@ -50,7 +50,7 @@ package struct ServerProfile: Equatable, Sendable {
     /// Whether tokens are bound to a key whose possession each request proves (RFC 9449).
     package var bindsTokens: Bool
     /// The endpoints that replace those in the metadata of an `oidc` server.
-    package var endpoints: ConfiguredEndpoints
+    package var endpoints: EndpointOverrides
     /// Whether a login without an ID token is rejected.
     package var requiresIDToken: Bool
     /// The unit of the lifetimes in token responses.
@@ -69,7 +69,7 @@ package struct ServerProfile: Equatable, Sendable {
         grant: TokenGrant? = nil,
         trust: ServerTrust = ServerTrust(),
         bindsTokens: Bool = false,
-        endpoints: ConfiguredEndpoints = ConfiguredEndpoints(),
+        endpoints: EndpointOverrides = EndpointOverrides(),
         requiresIDToken: Bool = false,
         lifetimeUnit: LifetimeUnit = .seconds,
         userAgent: String? = nil
@@ -99,7 +99,7 @@ package struct ServerProfile: Equatable, Sendable {
 
 /// Configured endpoints in addition to an issuer's metadata, for servers whose metadata omit one or name
 /// another.
-package struct ConfiguredEndpoints: Hashable, Sendable {
+package struct EndpointOverrides: Hashable, Sendable {
     package var token: String?
     package var authorization: String?
     package var deviceAuthorization: String?
@@ -174,9 +174,9 @@ package struct ServerTrust: Hashable, Sendable {
     ///
     /// If empty, any key is accepted.
     package var pins: [String]
-    package var proxy: ProxyChoice
+    package var proxy: ProxySetting
 
-    package init(caFile: String? = nil, pins: [String] = [], proxy: ProxyChoice = .environment) {
+    package init(caFile: String? = nil, pins: [String] = [], proxy: ProxySetting = .environment) {
         self.caFile = caFile
         self.pins = pins
         self.proxy = proxy

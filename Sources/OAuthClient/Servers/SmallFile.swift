@@ -57,8 +57,8 @@ package enum SmallFile {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             let reason = errno
-            guard SystemError.isBlockedBySandbox(path, reason) else {
-                throw Failure(message: SystemError.text(reason))
+            guard SystemErrorText.isBlockedBySandbox(path, reason) else {
+                throw Failure(message: SystemErrorText.text(reason))
             }
             throw Failure(
                 message: "is outside the running agent's sandbox",
@@ -68,7 +68,7 @@ package enum SmallFile {
         }
         defer { close(descriptor) }
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw Failure(message: SystemError.text(errno)) }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw Failure(message: SystemErrorText.text(errno)) }
         if let objection = objection(to: status, of: path, sharedWith: access) { throw objection }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)
@@ -77,7 +77,7 @@ package enum SmallFile {
             let count = unsafe chunk.withUnsafeMutableBytes { buffer in
                 unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
             }
-            guard count >= 0 else { throw Failure(message: SystemError.text(errno)) }
+            guard count >= 0 else { throw Failure(message: SystemErrorText.text(errno)) }
             guard count > 0 else { return bytes }
             guard bytes.count + count <= limit else {
                 throw Failure(message: "is larger than \(limit >> 10) KiB")
@@ -91,7 +91,7 @@ package enum SmallFile {
     /// - Throws: The reason the file must not be used, as the end of a sentence that begins with its path.
     static func check(_ path: String, sharedWith access: Access) throws(Failure) {
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else { throw Failure(message: SystemError.text(errno)) }
+        guard unsafe stat(path, &status) == 0 else { throw Failure(message: SystemErrorText.text(errno)) }
         if let objection = objection(to: status, of: path, sharedWith: access) { throw objection }
     }
 
@@ -120,7 +120,7 @@ package enum SmallFile {
 }
 
 /// Files that hold secrets.
-package enum SecretFile {
+package enum SecretFileCheck {
     /// Returns the reason a secret must not be stored in the file at `path`.
     ///
     /// - Returns: The end of a sentence that begins with the path, and the remedy. `nil` if the file exists
@@ -136,7 +136,7 @@ package enum SecretFile {
 }
 
 /// The system's texts for its error numbers.
-enum SystemError {
+enum SystemErrorText {
     static func text(_ number: Int32) -> String {
         guard let message = unsafe strerror(number) else { return "error \(number)" }
         return unsafe String(cString: message)

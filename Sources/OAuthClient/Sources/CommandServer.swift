@@ -29,7 +29,7 @@ package struct CommandSource: Equatable, Sendable {
 }
 
 /// A server of kind `command`: a program that prints tokens.
-struct CommandServer: SourceServer {
+struct CommandServer: LoginlessServer {
     let profile: ServerProfile
     let source: CommandSource
     let tools: ServerDependencies
@@ -50,7 +50,7 @@ struct CommandServer: SourceServer {
         )
         let printed = try await command.run(tools)
         let lifetime: Duration
-        do throws(PrintedToken.Problem) {
+        do throws(PrintedToken.OutputError) {
             let now = tools.timekeeper.wallTime
             lifetime = try printed.lifetime(at: now, assumed: source.assumedLifetime)
         } catch {

@@ -9,7 +9,7 @@ import TokenCore
 ///
 /// Source: GitHub, "Generating a JSON Web Token (JWT) for a GitHub App" and the REST API's "Create an
 /// installation access token for an app", "Get a user installation", "Revoke an installation access token".
-struct GitHubAppServer: SourceServer {
+struct GitHubAppServer: LoginlessServer {
     let profile: ServerProfile
     let app: GitHubApp
     let tools: ServerDependencies

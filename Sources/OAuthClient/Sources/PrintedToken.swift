@@ -15,7 +15,7 @@ struct PrintedToken: Equatable, Sendable {
     /// The reason the output is not a token.
     ///
     /// The message never quotes the output.
-    struct Problem: Error, Equatable {
+    struct OutputError: Error, Equatable {
         /// The end of a sentence that begins with the program, such as "printed nothing".
         var message: String
     }
@@ -42,35 +42,35 @@ struct PrintedToken: Equatable, Sendable {
     /// Parses the standard output of a program.
     ///
     /// - Throws: The reason the output is not a token.
-    init(_ output: [UInt8]) throws(Problem) {
+    init(_ output: [UInt8]) throws(OutputError) {
         let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
         let text = output[...].drop { blanks.contains($0) }
-        guard let first = text.first else { throw Problem(message: "printed nothing") }
+        guard let first = text.first else { throw OutputError(message: "printed nothing") }
         guard first == UInt8(ascii: "{") else {
             let end = text.lastIndex { !blanks.contains($0) } ?? text.startIndex
             let bare = text[...end]
             guard bare.allSatisfy(\.isVisibleASCII) else {
-                throw Problem(message: "printed something other than one token")
+                throw OutputError(message: "printed something other than one token")
             }
             (token, self.end) = (String(decoding: bare, as: UTF8.self), .unsaid)
             return
         }
         guard let object = (try? JSONValue(parsing: text))?.object else {
-            throw Problem(message: "printed invalid JSON")
+            throw OutputError(message: "printed invalid JSON")
         }
         token = try PrintedToken.token(in: object)
         end = PrintedToken.end(in: object)
     }
 
-    private static func token(in object: JSONObject) throws(Problem) -> String {
+    private static func token(in object: JSONObject) throws(OutputError) -> String {
         for place in tokens {
             guard let text = object[place]?.string, !text.utf8.isEmpty else { continue }
             guard text.utf8.allSatisfy(\.isVisibleASCII) else {
-                throw Problem(message: "printed a token with invalid characters")
+                throw OutputError(message: "printed a token with invalid characters")
             }
             return text
         }
-        throw Problem(message: "printed JSON without a token")
+        throw OutputError(message: "printed JSON without a token")
     }
 
     private static func end(in object: JSONObject) -> Expiry {
@@ -95,7 +95,7 @@ struct PrintedToken: Equatable, Sendable {
     /// Returns the remaining validity: as printed, or by the token's own claims, or else `assumed`.
     ///
     /// - Throws: An error if the token has expired.
-    func lifetime(at now: WallTime, assumed: Duration) throws(Problem) -> Duration {
+    func lifetime(at now: WallTime, assumed: Duration) throws(OutputError) -> Duration {
         let left: Duration
         switch end {
         case .after(let life): left = life
@@ -104,7 +104,7 @@ struct PrintedToken: Equatable, Sendable {
             guard let expiry = JWTParts(token)?.claims.seconds("exp") else { return assumed }
             left = WallTime(secondsSince1970: expiry) - now
         }
-        guard left > .zero else { throw Problem(message: "printed a token that has expired") }
+        guard left > .zero else { throw OutputError(message: "printed a token that has expired") }
         return min(left, LifetimeMember.longest)
     }
 }

@@ -51,7 +51,7 @@ struct TokenCommand {
             )
         }
         guard result.status == 0 else { throw RefreshFailure(CommandFailure(result, of: words), of: key) }
-        do throws(PrintedToken.Problem) {
+        do throws(PrintedToken.OutputError) {
             return try PrintedToken(output)
         } catch {
             throw RefreshFailure(kind: .helperFailed, message: "\(key): \(program) \(error.message)")

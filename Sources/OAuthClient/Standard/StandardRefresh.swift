@@ -9,7 +9,7 @@ struct StandardRefresh {
     var server: StandardServer
     var request: RefreshRequest
 
-    func run() async throws(TokenEndpoint.Refusal) -> GrantedTokens {
+    func run() async throws(TokenEndpoint.TokenRequestError) -> GrantedTokens {
         let (url, metadata) = try await place()
         guard request.renewal == .withoutLogin else { return try await renewWherever(url, metadata) }
         var anew = self
@@ -18,7 +18,7 @@ struct StandardRefresh {
         if let subject { anew.request.sources.subject = subject }
         let key = try request.proofKey == nil ? proofKey(metadata) : nil
         if let key { anew.request.proofKey = key }
-        do throws(TokenEndpoint.Refusal) {
+        do throws(TokenEndpoint.TokenRequestError) {
             return try await anew.renewWherever(url, metadata)
         } catch {
             if let key { server.tools.memory.erase(key) }
@@ -30,8 +30,8 @@ struct StandardRefresh {
     private func renewWherever(
         _ url: EndpointURL,
         _ metadata: ServerMetadata?
-    ) async throws(TokenEndpoint.Refusal) -> GrantedTokens {
-        do throws(TokenEndpoint.Refusal) {
+    ) async throws(TokenEndpoint.TokenRequestError) -> GrantedTokens {
+        do throws(TokenEndpoint.TokenRequestError) {
             return try await renew(at: url, metadata)
         } catch {
             guard error.endpointIsMissing, let moved = await movedURL(from: url) else { throw error }
@@ -40,24 +40,24 @@ struct StandardRefresh {
     }
 
     /// Returns a token to exchange that is read only for this request, or `nil` if there is none.
-    private func subjectToken() async throws(TokenEndpoint.Refusal) -> SecretID? {
+    private func subjectToken() async throws(TokenEndpoint.TokenRequestError) -> SecretID? {
         do throws(RefreshFailure) {
             return try await server.profile.grant?.subjectToken(server.tools)
         } catch {
-            throw TokenEndpoint.Refusal(failure: error)
+            throw TokenEndpoint.TokenRequestError(failure: error)
         }
     }
 
     /// Creates a key for tokens that are to be bound to one but were not bound by a login.
-    private func proofKey(_ metadata: ServerMetadata?) throws(TokenEndpoint.Refusal) -> SecretID? {
+    private func proofKey(_ metadata: ServerMetadata?) throws(TokenEndpoint.TokenRequestError) -> SecretID? {
         do throws(RefreshFailure) {
             return try server.proofKey(metadata)
         } catch {
-            throw TokenEndpoint.Refusal(failure: error)
+            throw TokenEndpoint.TokenRequestError(failure: error)
         }
     }
 
-    private func place() async throws(TokenEndpoint.Refusal) -> (EndpointURL, ServerMetadata?) {
+    private func place() async throws(TokenEndpoint.TokenRequestError) -> (EndpointURL, ServerMetadata?) {
         do throws(RefreshFailure) {
             let metadata = try await metadata()
             if let pinned = try pinnedURL() {
@@ -66,7 +66,7 @@ struct StandardRefresh {
             }
             return (try known(metadata).token, metadata)
         } catch {
-            throw TokenEndpoint.Refusal(failure: error)
+            throw TokenEndpoint.TokenRequestError(failure: error)
         }
     }
 
@@ -129,7 +129,7 @@ struct StandardRefresh {
     private func renew(
         at url: EndpointURL,
         _ metadata: ServerMetadata?
-    ) async throws(TokenEndpoint.Refusal) -> GrantedTokens {
+    ) async throws(TokenEndpoint.TokenRequestError) -> GrantedTokens {
         let endpoint: TokenEndpoint
         do throws(RefreshFailure) {
             endpoint = TokenEndpoint(
@@ -145,7 +145,7 @@ struct StandardRefresh {
                 assertions: assertions
             )
         } catch {
-            throw TokenEndpoint.Refusal(failure: error)
+            throw TokenEndpoint.TokenRequestError(failure: error)
         }
         let (answer, requestedAt) = try await exchange(at: endpoint)
         do throws(RefreshFailure) {
@@ -167,15 +167,15 @@ struct StandardRefresh {
             }
             return granted
         } catch {
-            throw TokenEndpoint.Refusal(failure: error)
+            throw TokenEndpoint.TokenRequestError(failure: error)
         }
     }
 
     private func exchange(
         at endpoint: TokenEndpoint
-    ) async throws(TokenEndpoint.Refusal) -> (TokenResponse, Instant) {
+    ) async throws(TokenEndpoint.TokenRequestError) -> (TokenResponse, Instant) {
         let scope = requestedScope
-        do throws(TokenEndpoint.Refusal) {
+        do throws(TokenEndpoint.TokenRequestError) {
             var reply = try await endpoint.attempt(try form(scope: scope))
             // A response without a scope grants the requested one (RFC 6749 §5.1).
             if request.renewal == .withoutLogin { reply.answer.scope = reply.answer.scope ?? scope }
@@ -216,7 +216,7 @@ struct StandardRefresh {
         return secret
     }
 
-    private func form(scope: [String]) throws(TokenEndpoint.Refusal) -> FormBody {
+    private func form(scope: [String]) throws(TokenEndpoint.TokenRequestError) -> FormBody {
         let form = FormBody()
         switch request.renewal {
         case .refreshToken(let secret):
@@ -224,18 +224,18 @@ struct StandardRefresh {
             do {
                 try unsafe server.tools.memory.open(secret) { unsafe form.add("refresh_token", secret: $0) }
             } catch {
-                throw TokenEndpoint.Refusal(failure: .locked)
+                throw TokenEndpoint.TokenRequestError(failure: .locked)
             }
         case .withoutLogin: try addGrant(to: form)
         case .impossible, .byKeepers:
             let message = "no refresh token is stored"
-            throw TokenEndpoint.Refusal(failure: RefreshFailure(kind: .interactionRequired, message: message))
+            throw TokenEndpoint.TokenRequestError(failure: RefreshFailure(kind: .interactionRequired, message: message))
         }
         if !scope.isEmpty, grant?.saysScope != true { form.add("scope", scope.joined(separator: " ")) }
         if let audience = request.variant.audience {
             guard grant?.saysScope != true else {
                 let message = "service accounts do not support audiences"
-                throw TokenEndpoint.Refusal(failure: RefreshFailure(kind: .variantRefused, message: message))
+                throw TokenEndpoint.TokenRequestError(failure: RefreshFailure(kind: .variantRefused, message: message))
             }
             form.add(audience.isAbsoluteURI ? "resource" : "audience", audience)
         } else {
@@ -254,12 +254,12 @@ struct StandardRefresh {
         return assertions
     }
 
-    private func addGrant(to form: FormBody) throws(TokenEndpoint.Refusal) {
+    private func addGrant(to form: FormBody) throws(TokenEndpoint.TokenRequestError) {
         guard let grant else { return form.add("grant_type", "client_credentials") }
         do throws(RefreshFailure) {
             try grant.add(request.sources, to: form, server.tools.memory)
         } catch {
-            throw TokenEndpoint.Refusal(failure: error)
+            throw TokenEndpoint.TokenRequestError(failure: error)
         }
     }
 

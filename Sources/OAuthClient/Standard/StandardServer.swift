@@ -71,7 +71,7 @@ struct StandardServer: AuthorizationServer {
         } catch {
             return .failed(error)
         }
-        do throws(TokenEndpoint.Refusal) {
+        do throws(TokenEndpoint.TokenRequestError) {
             let granted = try await StandardRefresh(server: server, request: request).run()
             await recordSecret(isAccepted: true)
             return .granted(granted)

@@ -28,7 +28,7 @@ struct TokenEndpoint: Sendable {
     /// - Returns: The response, and the time just before the request was sent.
     func send(_ form: FormBody) async throws(RefreshFailure) -> (answer: TokenResponse, requestedAt: Instant)
     {
-        do throws(Refusal) {
+        do throws(TokenRequestError) {
             return try await attempt(form)
         } catch {
             throw error.failure
@@ -36,7 +36,7 @@ struct TokenEndpoint: Sendable {
     }
 
     /// A failure, with facts that decide whether a retry may help.
-    struct Refusal: Error {
+    struct TokenRequestError: Error {
         var failure: RefreshFailure
         /// Whether reading the metadata again may help.
         var endpointIsMissing = false
@@ -51,8 +51,8 @@ struct TokenEndpoint: Sendable {
     ///
     /// - Parameter form: The grant, to which credentials are added.
     /// - Returns: The response, and the time just before the request was sent.
-    /// - Throws: ``Refusal``.
-    func attempt(_ form: FormBody) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
+    /// - Throws: ``TokenRequestError``.
+    func attempt(_ form: FormBody) async throws(TokenRequestError) -> (answer: TokenResponse, requestedAt: Instant) {
         var request = OutgoingRequest(
             url: url,
             form: form,
@@ -60,7 +60,7 @@ struct TokenEndpoint: Sendable {
             publicAddressOnly: publicAddressOnly
         )
         request.headers = [("accept", "application/json")]
-        do throws(Refusal) {
+        do throws(TokenRequestError) {
             return accepted(try await send(try await proven(request, at: tools.timekeeper.wallTime)))
         } catch {
             // Send only one more: a server that is never satisfied must not keep the agent busy.
@@ -74,15 +74,15 @@ struct TokenEndpoint: Sendable {
     /// Sends `request` with the client secret in its body, after the server rejected Basic.
     private func sendOtherwise(
         _ request: OutgoingRequest,
-        after refusal: Refusal
-    ) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
+        after refusal: TokenRequestError
+    ) async throws(TokenRequestError) -> (answer: TokenResponse, requestedAt: Instant) {
         guard refusal.failure.code?.bytewise == "invalid_client", let other = authentication.alternative
         else {
             throw refusal
         }
         var endpoint = self
         endpoint.authentication = other
-        do throws(Refusal) {
+        do throws(TokenRequestError) {
             let time = tools.timekeeper.wallTime
             var reply = endpoint.accepted(
                 try await endpoint.send(try await endpoint.proven(request, at: time))
@@ -110,7 +110,7 @@ struct TokenEndpoint: Sendable {
     private func proven(
         _ request: OutgoingRequest,
         at time: WallTime
-    ) async throws(Refusal) -> OutgoingRequest {
+    ) async throws(TokenRequestError) -> OutgoingRequest {
         var request = request
         do throws(RefreshFailure) {
             try await assertions?.add(to: &request, at: time, tools)
@@ -123,27 +123,27 @@ struct TokenEndpoint: Sendable {
             )
             request.headers.append(("dpop", try prover.proof(for: tokenRequest, at: time)))
         } catch {
-            throw Refusal(failure: error)
+            throw TokenRequestError(failure: error)
         }
         return request
     }
 
     private func send(
         _ request: OutgoingRequest
-    ) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
+    ) async throws(TokenRequestError) -> (answer: TokenResponse, requestedAt: Instant) {
         let requestedAt = tools.timekeeper.now
         let reply: ServerResponse
         do throws(TransportFailure) {
             reply = try await tools.exchanged(request)
         } catch {
-            throw Refusal(failure: error.refreshFailure(at: url))
+            throw TokenRequestError(failure: error.refreshFailure(at: url))
         }
         let hasNonce = tools.proofNonces.remember(from: reply, of: url)
         do throws(RefreshFailure) {
             return (try read(reply), reply.sentAt ?? requestedAt)
         } catch {
             let isMissing = [404, 405, 410].contains(reply.status) && error.code == nil
-            throw Refusal(
+            throw TokenRequestError(
                 failure: error,
                 endpointIsMissing: isMissing,
                 proofTime: proofTime(after: reply, refusedWith: error.code, hasNonce: hasNonce),

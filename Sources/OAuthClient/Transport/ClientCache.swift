@@ -14,7 +14,7 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
     struct Key: Hashable {
         /// The identity that the servers must prove, or `nil` for any server without TLS.
         var server: ServerIdentity?
-        var credentials: TLSCredentials
+        var credentials: LoadedServerTrust
         var publicAddressOnly: Bool
         /// The address that all connections lead to, or `nil` to use a resolver.
         var address: String?

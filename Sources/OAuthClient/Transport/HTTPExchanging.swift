@@ -62,10 +62,10 @@ struct ServerResponse: Equatable, Sendable {
     /// response.
     var sentAt: Instant?
     /// The body as ``ServerDependencies/exchanged(_:)`` parsed it.
-    var reading = Reading.notYet
+    var reading = ParsedBody.notYet
 
     /// The body as JSON.
-    enum Reading: Equatable, Sendable {
+    enum ParsedBody: Equatable, Sendable {
         case notYet
         case object(JSONObject)
         /// The body is not a JSON object.
@@ -74,7 +74,7 @@ struct ServerResponse: Equatable, Sendable {
         /// Parses `body`, ignoring a byte order mark.
         init(_ body: [UInt8]) {
             self =
-                (try? JSONValue(parsing: ByteOrderMark.dropped(from: body)).object).map(Reading.object)
+                (try? JSONValue(parsing: ByteOrderMark.dropped(from: body)).object).map(ParsedBody.object)
                 ?? .none
         }
 
@@ -97,7 +97,7 @@ struct ServerResponse: Equatable, Sendable {
     }
 
     /// The body as a JSON object, whatever its content type is, or `nil` if it is not one.
-    var jsonObject: JSONObject? { (reading == .notYet ? Reading(body) : reading).object }
+    var jsonObject: JSONObject? { (reading == .notYet ? ParsedBody(body) : reading).object }
 
     /// Returns the first value of the header `name`, which must be in lower case.
     func header(_ name: String) -> String? {

@@ -25,7 +25,7 @@ final class HTTPTransport: HTTPExchanging {
     private let connectLimit: Duration
     private let hangingAfter: Duration
     private let clients = ClientCache<HTTPClient> { try? await $0.shutdown() }
-    private let exchanges = ExchangeRegister()
+    private let exchanges = ActiveAttempts()
     /// The connector to the processes that guard requests with a refresh token, or `nil` if there is none.
     private let door: GuardConnector?
     private let contexts = TLSContexts()
@@ -67,7 +67,7 @@ final class HTTPTransport: HTTPExchanging {
         let attempt = GuardedAttempt.guarding(request)
         if let earlier = await attempt?.earlierAnswer(to: request, on: eventLoop) { return earlier }
         if attempt?.fence == .recorded { throw .ambiguous("no response to the earlier request was recorded") }
-        let credentials = try TLSCredentials(request.trust, system: system())
+        let credentials = try LoadedServerTrust(request.trust, system: system())
         if request.url.isTLS { try credentials.check() }
         let tunnel = try await proxies.tunnel(to: request.url, request.trust.proxy, credentials)
         let isInternal = try await leadsInside(request, tunnel)
@@ -96,7 +96,7 @@ final class HTTPTransport: HTTPExchanging {
     private func explained(
         _ failure: TransportFailure,
         _ request: OutgoingRequest,
-        _ credentials: TLSCredentials
+        _ credentials: LoadedServerTrust
     ) async -> TransportFailure {
         let inquiry = CertificateProbe(
             url: request.url,
@@ -113,12 +113,12 @@ final class HTTPTransport: HTTPExchanging {
         _ request: OutgoingRequest,
         _ attempt: GuardedAttempt?,
         _ tunnel: ProxyTunnel?,
-        _ credentials: TLSCredentials,
+        _ credentials: LoadedServerTrust,
         _ isInternal: Bool,
         until end: ContinuousClock.Instant
     ) async throws(TransportFailure) -> ServerResponse {
         while true {
-            let stage = ConnectionStage()
+            let stage = ExchangeAttempt()
             var link: GuardLink?
             if let attempt { link = try self.link(of: attempt) }
             let result =
@@ -169,8 +169,8 @@ final class HTTPTransport: HTTPExchanging {
         _ attempt: GuardedAttempt?,
         _ link: GuardLink?,
         _ tunnel: ProxyTunnel?,
-        _ credentials: TLSCredentials,
-        _ stage: ConnectionStage,
+        _ credentials: LoadedServerTrust,
+        _ stage: ExchangeAttempt,
         until end: ContinuousClock.Instant
     ) async -> Result<ServerResponse, TransportFailure> {
         // A recording of TLS within TLS cannot be decrypted later, and plain text must not be written to
@@ -211,8 +211,8 @@ final class HTTPTransport: HTTPExchanging {
 
     private func post(
         _ request: OutgoingRequest,
-        _ credentials: TLSCredentials,
-        _ stage: ConnectionStage,
+        _ credentials: LoadedServerTrust,
+        _ stage: ExchangeAttempt,
         until end: ContinuousClock.Instant
     ) async -> Result<ServerResponse, TransportFailure> {
         let key = ClientCache<HTTPClient>.Key(
@@ -237,8 +237,8 @@ final class HTTPTransport: HTTPExchanging {
     /// requests with a client certificate, whose key must not remain in a cached client.
     private func exchangeAlone(
         _ request: OutgoingRequest,
-        _ credentials: TLSCredentials,
-        _ stage: ConnectionStage,
+        _ credentials: LoadedServerTrust,
+        _ stage: ExchangeAttempt,
         until end: ContinuousClock.Instant
     ) async -> Result<ServerResponse, TransportFailure> {
         // With a client certificate there is a body, and the body decides when the request may have been
@@ -265,7 +265,7 @@ final class HTTPTransport: HTTPExchanging {
     /// passed.
     private func exchange(
         _ request: OutgoingRequest,
-        _ stage: ConnectionStage,
+        _ stage: ExchangeAttempt,
         until end: ContinuousClock.Instant,
         _ lastWord: Duration = .zero,
         _ perform: @escaping @Sendable (OutgoingBody?) async throws -> ServerResponse
@@ -325,10 +325,10 @@ final class HTTPTransport: HTTPExchanging {
 
     private func gate(
         for request: OutgoingRequest,
-        _ credentials: TLSCredentials,
-        stage: ConnectionStage? = nil
-    ) -> ConnectionGate {
-        ConnectionGate(
+        _ credentials: LoadedServerTrust,
+        stage: ExchangeAttempt? = nil
+    ) -> ConnectionVerifier {
+        ConnectionVerifier(
             to: request.url,
             pins: credentials.pins,
             publicAddressOnly: request.publicAddressOnly,
@@ -337,9 +337,9 @@ final class HTTPTransport: HTTPExchanging {
     }
 
     private func makeClient(
-        _ credentials: TLSCredentials,
+        _ credentials: LoadedServerTrust,
         _ identity: HandshakeIdentity? = nil,
-        gate: ConnectionGate,
+        gate: ConnectionVerifier,
         overriding resolution: [String: String]
     ) -> HTTPClient {
         var handshake = credentials.configuration
@@ -387,7 +387,7 @@ extension TransportFailure {
     static func reason(notConnected error: any Error) -> String {
         switch error {
         case let error as NIOConnectionError: error.reason
-        case let error as IOError: SystemError.text(error.errnoCode)
+        case let error as IOError: SystemErrorText.text(error.errnoCode)
         default: "connection timed out"
         }
     }
@@ -397,7 +397,7 @@ extension TransportFailure {
         case let error as NIOSSLError: self.init(handshake: error)
         case is NIOSSLExtraError: self = .foreignServer
         case let error as NIOConnectionError: self = .unreachable(error.reason)
-        case let error as IOError: self = .unreachable(SystemError.text(error.errnoCode))
+        case let error as IOError: self = .unreachable(SystemErrorText.text(error.errnoCode))
         case ChannelError.connectTimeout: self = .unreachable("connection timed out")
         case ChannelError.eof: self = .unreachable("the server closed the connection")
         case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:

@@ -9,12 +9,12 @@ final class OutgoingBody: AsyncSequence, Sendable {
 
     let contentType: String
     private let buffer: ByteBuffer
-    private let stage: ConnectionStage
+    private let stage: ExchangeAttempt
 
     /// Creates the body of `request`, or returns `nil` if it has none.
     ///
     /// The bytes are not handed over after `stage` is given up.
-    init?(of request: OutgoingRequest, stage: ConnectionStage = ConnectionStage()) {
+    init?(of request: OutgoingRequest, stage: ExchangeAttempt = ExchangeAttempt()) {
         self.stage = stage
         if let form = request.form {
             contentType = "application/x-www-form-urlencoded"

@@ -13,15 +13,15 @@ import TokenCore
 /// Safe to call from any thread.
 package final class ProxyRoutes: Sendable {
     /// A proxy and the setting that names it.
-    private struct ProxyRoute {
+    private struct SelectedProxy {
         var proxy: ForwardProxy
-        var credentials: Source
+        var credentials: CredentialLookup
         /// The configuration key or environment variable that names the proxy.
         var origin: String
 
-        enum Source: Hashable {
+        enum CredentialLookup: Hashable {
             case known(ProxyCredentials?)
-            case configured(ConfiguredProxy.Credentials)
+            case configured(ConfiguredProxy.CredentialSource)
         }
     }
 
@@ -59,8 +59,8 @@ package final class ProxyRoutes: Sendable {
     /// - Throws: `misconfigured` if the proxy cannot be used as configured.
     func tunnel(
         to url: EndpointURL,
-        _ choice: ProxyChoice,
-        _ credentials: TLSCredentials
+        _ choice: ProxySetting,
+        _ credentials: LoadedServerTrust
     ) async throws(TransportFailure) -> ProxyTunnel? {
         guard let route = try route(to: url, choice) else { return nil }
         let shown = try await shown(at: route)
@@ -80,7 +80,7 @@ package final class ProxyRoutes: Sendable {
     func explained(
         _ failure: ProxyFailure,
         at url: EndpointURL,
-        _ choice: ProxyChoice
+        _ choice: ProxySetting
     ) async -> TransportFailure {
         do throws(TransportFailure) {
             guard let route = try route(to: url, choice) else {
@@ -100,7 +100,7 @@ package final class ProxyRoutes: Sendable {
 
     /// Describes how the host of `address` is reached, or returns `nil` if no proxy is configured for any
     /// server.
-    func description(of address: String, _ choice: ProxyChoice) -> String? {
+    func description(of address: String, _ choice: ProxySetting) -> String? {
         guard choice != .environment || variables.exist, let url = try? EndpointURL(address) else {
             return nil
         }
@@ -112,12 +112,12 @@ package final class ProxyRoutes: Sendable {
         }
     }
 
-    private func route(to url: EndpointURL, _ choice: ProxyChoice) throws(TransportFailure) -> ProxyRoute? {
+    private func route(to url: EndpointURL, _ choice: ProxySetting) throws(TransportFailure) -> SelectedProxy? {
         switch choice {
         case .direct: return nil
         case .proxy(let configured):
             guard configured.coversInternal || !ForwardProxy.isInternal(url.host) else { return nil }
-            return ProxyRoute(
+            return SelectedProxy(
                 proxy: configured.proxy,
                 credentials: .configured(configured.credentials),
                 origin: configured.coversInternal ? ConfiguredProxy.key : "agent.\(ConfiguredProxy.key)"
@@ -125,7 +125,7 @@ package final class ProxyRoutes: Sendable {
         case .environment:
             do throws(ForwardProxyURLError) {
                 guard let found = try variables.proxy(for: url.host, port: url.port) else { return nil }
-                return ProxyRoute(
+                return SelectedProxy(
                     proxy: found.proxy,
                     credentials: .known(found.credentials),
                     origin: variables.name
@@ -136,7 +136,7 @@ package final class ProxyRoutes: Sendable {
         }
     }
 
-    private func shown(at route: ProxyRoute) async throws(TransportFailure) -> ProxyCredentials? {
+    private func shown(at route: SelectedProxy) async throws(TransportFailure) -> ProxyCredentials? {
         let key: String
         var bytes: [UInt8]
         switch route.credentials {

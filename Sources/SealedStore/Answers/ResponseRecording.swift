@@ -269,7 +269,7 @@ package final class ResponseRecordingFile: Sendable {
     /// Returns the head of the file with `note` sealed in it, or `nil` if the note is too long.
     package func head(note: [UInt8]) -> [UInt8]? {
         guard note.count <= ResponseRecordingHeader.maximumNoteLength else { return nil }
-        let content = ResponseRecordingHeader.Content(clock: clock(), note: note)
+        let content = ResponseRecordingHeader.SealedContent(clock: clock(), note: note)
         return try? unsafe key.read { key throws(RecordError) in unsafe head.sealed(content, under: key) }
     }
 }

@@ -30,14 +30,14 @@ struct ResponseRecordingHeader: Equatable {
     var generation: UInt64
 
     /// The content of the sealed part.
-    struct Content: Equatable {
+    struct SealedContent: Equatable {
         var clock: ClockReading
         /// Data of the network code for parsing the response, opaque here.
         var note: [UInt8]
     }
 
     /// Returns the bytes of a head with `content`, whose note has at most ``maximumNoteLength`` bytes.
-    func sealed(_ content: Content, under key: UnsafeRawBufferPointer) -> [UInt8] {
+    func sealed(_ content: SealedContent, under key: UnsafeRawBufferPointer) -> [UInt8] {
         var text = WipedBytes()
         text.append(content.clock.boot)
         text.append(integer: content.clock.now.nanoseconds)
@@ -87,7 +87,7 @@ struct ResponseRecordingHeader: Equatable {
     }
 
     /// Opens the sealed part of the head at the start of `bytes`.
-    func open(_ bytes: [UInt8], under key: UnsafeRawBufferPointer) throws(RecordError) -> Content {
+    func open(_ bytes: [UInt8], under key: UnsafeRawBufferPointer) throws(RecordError) -> SealedContent {
         do {
             return try unsafe bytes.withUnsafeBytes { bytes in
                 var reader = unsafe ByteReader(bytes)
@@ -113,7 +113,7 @@ struct ResponseRecordingHeader: Equatable {
         of sealed: UnsafeRawBufferPointer,
         _ clear: [UInt8],
         _ key: UnsafeRawBufferPointer
-    ) throws -> Content {
+    ) throws -> SealedContent {
         var text = [UInt8](repeating: 0, count: sealed.count - AEAD.overhead)
         defer { text.wipe() }
         let isGenuine = unsafe text.withUnsafeMutableBytes { text in
@@ -127,7 +127,7 @@ struct ResponseRecordingHeader: Equatable {
                 now: Instant(nanoseconds: try reader.integer()),
                 wallTime: WallTime(secondsSince1970: try reader.integer())
             )
-            return Content(clock: clock, note: try reader.bytes(reader.remaining))
+            return SealedContent(clock: clock, note: try reader.bytes(reader.remaining))
         }
     }
 

@@ -161,7 +161,7 @@ enum FleetKeyText {
             }
             let body = unsafe UnsafeRawBufferPointer(rebasing: content[..<reader.offset])
             let expected = unsafe checksum(prefix, body, key: nameKey)
-            let isWhole = KeyDerivation.areEqual(try reader.bytes(expected.count), expected)
+            let isWhole = CryptoPrimitives.areEqual(try reader.bytes(expected.count), expected)
             guard isWhole, reader.remaining == 0, isFalling(epochs) else { throw FleetKeyError.damaged }
             return try unsafe FleetKeys(
                 fleet: fleet,
@@ -199,7 +199,7 @@ enum FleetKeyText {
         var all = WipedBytes()
         unsafe prefix.withUnsafeBytes { unsafe all.append($0) }
         unsafe all.append(content)
-        return unsafe all.read { unsafe KeyDerivation.code(of: $0, key: key) }
+        return unsafe all.read { unsafe CryptoPrimitives.code(of: $0, key: key) }
     }
 
     private static func guarded(_ count: Int) throws(FleetKeyError) -> GuardedBytes {

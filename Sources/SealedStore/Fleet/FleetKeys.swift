@@ -58,7 +58,7 @@ package final class FleetKeys: Sendable {
     }
 
     /// The indices of other keys in an epoch's block, which is divided into parts of 32 bytes.
-    private enum Place {
+    private enum BlockIndex {
         static let keepersSecret = 0
         /// The readers' secret, followed by the public key.
         static let readersSecret = 1
@@ -102,7 +102,7 @@ package final class FleetKeys: Sendable {
         let secrets: GuardedBytes
         do throws(SealedMemoryError) {
             secrets = try GuardedBytes(count: AEAD.keyCount + epochs.count * role.secretCount)
-            keys = try GuardedBytes(count: (1 + epochs.count * Place.count) * AEAD.keyCount)
+            keys = try GuardedBytes(count: (1 + epochs.count * BlockIndex.count) * AEAD.keyCount)
         } catch {
             throw .outOfMemory
         }
@@ -124,7 +124,7 @@ package final class FleetKeys: Sendable {
         }
     }
 
-    private static func block(_ index: Int) -> Int { 1 + index * Place.count }
+    private static func block(_ index: Int) -> Int { 1 + index * BlockIndex.count }
 
     /// Fills the block of one epoch; a reader's block contains zeros for missing keys.
     private static func derive(
@@ -133,16 +133,16 @@ package final class FleetKeys: Sendable {
         from secret: UnsafeRawBufferPointer,
         _ role: FleetRole
     ) {
-        let own = unsafe place(block + Place.keepersSecret, in: keys)
-        let readers = unsafe place(block + Place.readersSecret, in: keys)
+        let own = unsafe place(block + BlockIndex.keepersSecret, in: keys)
+        let readers = unsafe place(block + BlockIndex.readersSecret, in: keys)
         switch role {
         case .keeper:
             unsafe own.copyMemory(from: secret)
-            unsafe KeyDerivation.subkey(1, context: "ta1frd..", of: secret, into: readers)
-        case .reader: unsafe place(block + Place.readersSecret, in: keys, 2).copyMemory(from: secret)
+            unsafe CryptoPrimitives.subkey(1, context: "ta1frd..", of: secret, into: readers)
+        case .reader: unsafe place(block + BlockIndex.readersSecret, in: keys, 2).copyMemory(from: secret)
         }
         for purpose in Purpose.allCases where purpose.isReaders || role == .keeper {
-            unsafe KeyDerivation.subkey(
+            unsafe CryptoPrimitives.subkey(
                 UInt64(purpose.rawValue),
                 context: purpose.context,
                 of: UnsafeRawBufferPointer(purpose.isReaders ? readers : own),
@@ -150,10 +150,10 @@ package final class FleetKeys: Sendable {
             )
         }
         guard role == .keeper else { return }
-        unsafe KeyDerivation.signingKey(
+        unsafe CryptoPrimitives.signingKey(
             of: UnsafeRawBufferPointer(place(block + Purpose.signatures.rawValue, in: keys)),
-            into: place(block + Place.signingKey, in: keys, 2),
-            publicKey: place(block + Place.publicKey, in: keys)
+            into: place(block + BlockIndex.signingKey, in: keys, 2),
+            publicKey: place(block + BlockIndex.publicKey, in: keys)
         )
     }
 
@@ -184,7 +184,7 @@ package final class FleetKeys: Sendable {
         var message = Array("ta1 fleet host".utf8)
         message.append(vault)
         let code = unsafe message.withUnsafeBytes { message in
-            unsafe withNameKey { unsafe KeyDerivation.code(of: message, key: $0, count: RandomID.byteCount) }
+            unsafe withNameKey { unsafe CryptoPrimitives.code(of: message, key: $0, count: RandomID.byteCount) }
         }
         return RandomID(code).high
     }
@@ -210,22 +210,22 @@ package final class FleetKeys: Sendable {
     ) -> Result? {
         guard role == .reader || self.role == .keeper else { return nil }
         return role == .keeper
-            ? unsafe with(Place.keepersSecret, 1, of: epoch, body)
-            : unsafe with(Place.readersSecret, 2, of: epoch, body)
+            ? unsafe with(BlockIndex.keepersSecret, 1, of: epoch, body)
+            : unsafe with(BlockIndex.readersSecret, 2, of: epoch, body)
     }
 
     /// Signs `message` under `epoch`, or returns `nil` on a reader.
     func signature(of message: [UInt8], epoch: UInt32) -> [UInt8]? {
         guard role == .keeper else { return nil }
-        return unsafe with(Place.signingKey, 2, of: epoch) {
-            unsafe KeyDerivation.signature(of: message, key: $0)
+        return unsafe with(BlockIndex.signingKey, 2, of: epoch) {
+            unsafe CryptoPrimitives.signature(of: message, key: $0)
         }
     }
 
     /// Returns whether a keeper has signed `message` under `epoch`.
     func isSignature(_ signature: [UInt8], of message: [UInt8], epoch: UInt32) -> Bool {
-        let isGenuine = unsafe with(Place.publicKey, 1, of: epoch) { key in
-            unsafe KeyDerivation.isSignature(signature, of: message, publicKey: key)
+        let isGenuine = unsafe with(BlockIndex.publicKey, 1, of: epoch) { key in
+            unsafe CryptoPrimitives.isSignature(signature, of: message, publicKey: key)
         }
         return isGenuine == true
     }

@@ -4,12 +4,12 @@ import Text
 import TokenCore
 
 /// The name of a session in etcd: a MAC that only the fleet's hosts can compute.
-package struct FleetName: Hashable, Sendable {
+package struct FleetSessionName: Hashable, Sendable {
     let code: RandomID
 }
 
 /// A key in etcd that belongs to a session of the fleet.
-package struct FleetKeyName: Hashable, Sendable {
+package struct FleetEtcdKey: Hashable, Sendable {
     /// The kind of value under a key.
     package enum Kind: Hashable, Sendable {
         /// `rt`, which keepers open.
@@ -27,10 +27,10 @@ package struct FleetKeyName: Hashable, Sendable {
         case kept(AttemptID)
     }
 
-    package var name: FleetName
+    package var name: FleetSessionName
     package var kind: Kind
 
-    package init(_ kind: Kind, of name: FleetName) {
+    package init(_ kind: Kind, of name: FleetSessionName) {
         self.name = name
         self.kind = kind
     }
@@ -38,7 +38,7 @@ package struct FleetKeyName: Hashable, Sendable {
 
 extension LateResponse {
     /// The kind of key under which the response is stored.
-    package var kind: FleetKeyName.Kind { .late(lineage, parent: parent, attempt) }
+    package var kind: FleetEtcdKey.Kind { .late(lineage, parent: parent, attempt) }
 }
 
 /// A range of keys in etcd, from `start` up to but not including `end`.
@@ -80,14 +80,14 @@ package struct FleetNames: Sendable {
     }
 
     /// Returns the name of `session` in this fleet.
-    package func name(of session: SessionName) -> FleetName {
-        FleetName(code: FleetNames.code(of: Array(session.description.utf8), "session", keys))
+    package func name(of session: SessionName) -> FleetSessionName {
+        FleetSessionName(code: FleetNames.code(of: Array(session.description.utf8), "session", keys))
     }
 
     private static func code(of text: [UInt8], _ purpose: String, _ keys: FleetKeys) -> RandomID {
         let message = Array("ta1 fleet \(purpose)\0".utf8) + text
         let code = unsafe message.withUnsafeBytes { message in
-            unsafe keys.withNameKey { unsafe KeyDerivation.code(of: message, key: $0, count: 16) }
+            unsafe keys.withNameKey { unsafe CryptoPrimitives.code(of: message, key: $0, count: 16) }
         }
         return RandomID(code)
     }
@@ -99,12 +99,12 @@ package struct FleetNames: Sendable {
     package var hosts: FleetRange { FleetRange(below: prefix + Array("h/".utf8)) }
 
     /// Returns the key of a host's description.
-    package func key(ofHost id: UInt64) -> FleetKeyName {
-        FleetKeyName(.host(id), of: FleetName(code: RandomID(high: 0, low: 0)))
+    package func key(ofHost id: UInt64) -> FleetEtcdKey {
+        FleetEtcdKey(.host(id), of: FleetSessionName(code: RandomID(high: 0, low: 0)))
     }
 
     /// Parses a key below ``hosts``, or returns `nil` if it is not valid.
-    package func host(named bytes: [UInt8]) -> FleetKeyName? {
+    package func host(named bytes: [UInt8]) -> FleetEtcdKey? {
         guard bytes.starts(with: hosts.start), bytes.count == hosts.start.count + 16,
             let digits = String(validating: bytes[hosts.start.count...], as: UTF8.self),
             let id = UInt64(digits, radix: 16)
@@ -114,20 +114,20 @@ package struct FleetNames: Sendable {
     }
 
     /// Returns the range of all keys of one session.
-    package func all(of name: FleetName) -> FleetRange { FleetRange(below: start(name)) }
+    package func all(of name: FleetSessionName) -> FleetRange { FleetRange(below: start(name)) }
 
     /// Returns the range of one session's late responses.
-    package func lateResults(of name: FleetName) -> FleetRange {
+    package func lateResults(of name: FleetSessionName) -> FleetRange {
         FleetRange(below: start(name) + Array("late/".utf8))
     }
 
     /// Returns the range of the late responses to one refresh token.
-    package func lateResults(of name: FleetName, _ lineage: Lineage, parent: UInt64) -> FleetRange {
+    package func lateResults(of name: FleetSessionName, _ lineage: Lineage, parent: UInt64) -> FleetRange {
         FleetRange(below: start(name) + Array(FleetNames.late(lineage, parent).utf8))
     }
 
     /// Returns the bytes of a name, in ASCII.
-    package func bytes(of key: FleetKeyName) -> [UInt8] {
+    package func bytes(of key: FleetEtcdKey) -> [UInt8] {
         let rest =
             switch key.kind {
             case .record: "rt"
@@ -145,7 +145,7 @@ package struct FleetNames: Sendable {
     }
 
     /// Parses a name, or returns `nil` if it does not belong to this fleet.
-    package func key(named bytes: [UInt8]) -> FleetKeyName? {
+    package func key(named bytes: [UInt8]) -> FleetEtcdKey? {
         guard bytes.count <= FleetNames.longest, bytes.starts(with: all.start),
             let text = String(validating: bytes[all.start.count...], as: UTF8.self)
         else { return nil }
@@ -153,7 +153,7 @@ package struct FleetNames: Sendable {
         guard parts.count >= 2, let code = RandomID(hexadecimal: parts[0]),
             let kind = FleetNames.kind(parts[1...])
         else { return nil }
-        let key = FleetKeyName(kind, of: FleetName(code: code))
+        let key = FleetEtcdKey(kind, of: FleetSessionName(code: code))
         // Reject other spellings, with upper-case digits or other leading zeros.
         return self.bytes(of: key) == bytes ? key : nil
     }
@@ -161,7 +161,7 @@ package struct FleetNames: Sendable {
     /// The maximum size of a name in bytes.
     private static let longest = 200
 
-    private static func kind(_ parts: ArraySlice<Substring>) -> FleetKeyName.Kind? {
+    private static func kind(_ parts: ArraySlice<Substring>) -> FleetEtcdKey.Kind? {
         switch parts.map(\.bytewise) {
         case ["rt"]: return .record
         case ["at"]: return .access
@@ -174,7 +174,7 @@ package struct FleetNames: Sendable {
         }
     }
 
-    private static func late(_ words: [String]) -> FleetKeyName.Kind? {
+    private static func late(_ words: [String]) -> FleetEtcdKey.Kind? {
         let digits = words[0].utf8
         guard digits.count == 48,
             let number = UInt64(String(decoding: digits.prefix(16), as: UTF8.self), radix: 16),
@@ -192,7 +192,7 @@ package struct FleetNames: Sendable {
         "late/\(Hex.digits(of: lineage.number))\(Hex.digits(of: lineage.id))/\(Hex.digits(of: parent))/"
     }
 
-    private func start(_ name: FleetName) -> [UInt8] { all.start + Array("\(name.code)/".utf8) }
+    private func start(_ name: FleetSessionName) -> [UInt8] { all.start + Array("\(name.code)/".utf8) }
 
     /// Returns 32 digits.
     private static func digits(_ attempt: AttemptID) -> String {

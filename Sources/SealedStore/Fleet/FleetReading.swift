@@ -8,7 +8,7 @@ package struct OpenedFleetRecord: Equatable, Sendable {
     /// The epoch of its key; a host that has seen a later one rejects the record.
     package var epoch: UInt32
     /// The session, or `nil` if it is logged out; on a reader it contains nothing for refreshing it.
-    package var content: FleetContent?
+    package var content: FleetSessionContent?
     /// The reason access tokens are missing, on a keeper, which then refreshes and so repairs them for all
     /// hosts.
     package var accessFault: FleetValueError?
@@ -18,7 +18,7 @@ package struct OpenedFleetRecord: Equatable, Sendable {
 package struct OpenedLateResponse: Equatable, Sendable {
     package var late: LateResponse
     package var epoch: UInt32
-    package var content: FleetContent
+    package var content: FleetSessionContent
 }
 
 extension FleetRecords {
@@ -35,7 +35,7 @@ extension FleetRecords {
         of session: SessionName,
         since: UInt32 = 0
     ) throws(FleetValueError) -> (header: FleetHeader, epoch: UInt32) {
-        let kind = keys.role == .keeper ? FleetKeyName.Kind.record : .access
+        let kind = keys.role == .keeper ? FleetEtcdKey.Kind.record : .access
         let (value, header) = try parsed(keys.role == .keeper ? values.record : values.access, kind, session)
         try checkAge(of: value, since)
         try unsafe sealing.open(value, under: key(kind, session)) { _ throws(RecordError) in }
@@ -77,7 +77,7 @@ extension FleetRecords {
         _ values: FleetRecordValues,
         of session: SessionName,
         since: UInt32 = 0,
-        at clock: FleetClock
+        at clock: FleetClockReading
     ) throws(FleetValueError) -> OpenedFleetRecord {
         switch keys.role {
         case .keeper: try openAsKeeper(values, session, since, clock)
@@ -89,7 +89,7 @@ extension FleetRecords {
         _ values: FleetRecordValues,
         _ session: SessionName,
         _ since: UInt32,
-        _ clock: FleetClock
+        _ clock: FleetClockReading
     ) throws(FleetValueError) -> OpenedFleetRecord {
         let (value, header) = try parsed(values.access, .access, session)
         try checkAge(of: value, since)
@@ -102,7 +102,7 @@ extension FleetRecords {
         _ values: FleetRecordValues,
         _ session: SessionName,
         _ since: UInt32,
-        _ clock: FleetClock
+        _ clock: FleetClockReading
     ) throws(FleetValueError) -> OpenedFleetRecord {
         let (value, header) = try parsed(values.record, .record, session)
         try checkAge(of: value, since)
@@ -126,10 +126,10 @@ extension FleetRecords {
     /// - Throws: ``FleetValueError``.
     package func open(
         late bytes: [UInt8],
-        under key: FleetKeyName,
+        under key: FleetEtcdKey,
         of session: SessionName,
         since: UInt32 = 0,
-        at clock: FleetClock
+        at clock: FleetClockReading
     ) throws(FleetValueError) -> OpenedLateResponse {
         let value = try FleetValue(bytes, under: key)
         guard key.name == names.name(of: session), case .late(let late) = value.clear,
@@ -147,18 +147,18 @@ extension FleetRecords {
         kept bytes: [UInt8],
         of attempt: AttemptID,
         _ session: SessionName,
-        at clock: FleetClock
-    ) throws(FleetValueError) -> FleetContent {
+        at clock: FleetClockReading
+    ) throws(FleetValueError) -> FleetSessionContent {
         let value = try FleetValue(bytes, under: key(.kept(attempt), session))
         return try wholeContent(of: value, .kept(attempt), session, clock)
     }
 
     private func wholeContent(
         of value: FleetValue,
-        _ kind: FleetKeyName.Kind,
+        _ kind: FleetEtcdKey.Kind,
         _ session: SessionName,
-        _ clock: FleetClock
-    ) throws(FleetValueError) -> FleetContent {
+        _ clock: FleetClockReading
+    ) throws(FleetValueError) -> FleetSessionContent {
         guard let content = try content(of: value, kind, session, clock).content else {
             throw .malformed("it is incomplete")
         }
@@ -170,7 +170,7 @@ extension FleetRecords {
     /// - Throws: ``FleetValueError``.
     package func late(
         _ bytes: [UInt8],
-        under key: FleetKeyName,
+        under key: FleetEtcdKey,
         since: UInt32 = 0
     ) throws(FleetValueError) -> LateResponse {
         let value = try FleetValue(bytes, under: key)
@@ -225,7 +225,7 @@ extension FleetRecords {
     /// Opens the description of a host.
     ///
     /// - Throws: ``FleetValueError``.
-    package func host(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetValueError) -> HostDescription {
+    package func host(_ bytes: [UInt8], under key: FleetEtcdKey) throws(FleetValueError) -> HostDescription {
         let value = try FleetValue(bytes, under: key)
         let host = try unsafe sealing.open(value, under: key) { content throws(RecordError) in
             do {
@@ -259,7 +259,7 @@ extension FleetRecords {
 
     private func parsed(
         _ bytes: [UInt8]?,
-        _ kind: FleetKeyName.Kind,
+        _ kind: FleetEtcdKey.Kind,
         _ session: SessionName
     ) throws(FleetValueError) -> (FleetValue, FleetHeader) {
         let value = try FleetValue(bytes ?? [], under: key(kind, session))
@@ -273,9 +273,9 @@ extension FleetRecords {
 
     private func content(
         of value: FleetValue,
-        _ kind: FleetKeyName.Kind,
+        _ kind: FleetEtcdKey.Kind,
         _ session: SessionName,
-        _ clock: FleetClock
+        _ clock: FleetClockReading
     ) throws(FleetValueError) -> FleetContentReader {
         let key = key(kind, session)
         // Values for readers contain no long-lived secret: reject one that does, even if it is genuine.

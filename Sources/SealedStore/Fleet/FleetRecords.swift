@@ -52,7 +52,7 @@ package struct FleetRecords: Sendable {
         do {
             mark = try unsafe memory.open(refreshToken) { token in
                 unsafe keys.withKey(for: .marks, epoch: keys.epoch) { key in
-                    RandomID(unsafe KeyDerivation.code(of: token, key: key, count: RandomID.byteCount)).high
+                    RandomID(unsafe CryptoPrimitives.code(of: token, key: key, count: RandomID.byteCount)).high
                 }
             }
         } catch {
@@ -75,9 +75,9 @@ package struct FleetRecords: Sendable {
     /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func values(
         _ header: FleetHeader,
-        _ content: FleetContent?,
+        _ content: FleetSessionContent?,
         of session: SessionName,
-        at clock: FleetClock
+        at clock: FleetClockReading
     ) throws(StorageFailure) -> FleetRecordValues {
         let content = header.status == .out ? nil : content
         // Use one epoch for both values, even if another host activates a new one meanwhile.
@@ -108,9 +108,9 @@ package struct FleetRecords: Sendable {
     /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func value(
         _ late: LateResponse,
-        _ content: FleetContent,
+        _ content: FleetSessionContent,
         of session: SessionName,
-        at clock: FleetClock
+        at clock: FleetClockReading
     ) throws(StorageFailure) -> [UInt8] {
         try value(content, .late(late), late.kind, of: session, at: clock)
     }
@@ -119,20 +119,20 @@ package struct FleetRecords: Sendable {
     ///
     /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func kept(
-        _ content: FleetContent,
+        _ content: FleetSessionContent,
         of attempt: AttemptID,
         _ session: SessionName,
-        at clock: FleetClock
+        at clock: FleetClockReading
     ) throws(StorageFailure) -> [UInt8] {
         try value(content, .kept, .kept(attempt), of: session, at: clock)
     }
 
     private func value(
-        _ content: FleetContent,
-        _ clear: FleetClear,
-        _ kind: FleetKeyName.Kind,
+        _ content: FleetSessionContent,
+        _ clear: FleetClearPart,
+        _ kind: FleetEtcdKey.Kind,
         of session: SessionName,
-        at clock: FleetClock
+        at clock: FleetClockReading
     ) throws(StorageFailure) -> [UInt8] {
         try fitting(content, of: session) { content throws(StorageFailure) in
             let value = try seal(content?.part(.all), clear, kind, of: session, keys.epoch, at: clock)
@@ -171,17 +171,17 @@ package struct FleetRecords: Sendable {
         return bytes
     }
 
-    func key(_ kind: FleetKeyName.Kind, _ session: SessionName) -> FleetKeyName {
-        FleetKeyName(kind, of: names.name(of: session))
+    func key(_ kind: FleetEtcdKey.Kind, _ session: SessionName) -> FleetEtcdKey {
+        FleetEtcdKey(kind, of: names.name(of: session))
     }
 
     private func seal(
-        _ content: FleetContent?,
-        _ clear: FleetClear,
-        _ kind: FleetKeyName.Kind,
+        _ content: FleetSessionContent?,
+        _ clear: FleetClearPart,
+        _ kind: FleetEtcdKey.Kind,
         of session: SessionName,
         _ epoch: UInt32,
-        at clock: FleetClock
+        at clock: FleetClockReading
     ) throws(StorageFailure) -> [UInt8] {
         let key = key(kind, session)
         let plaintext = try FleetContentWriter.encode(
@@ -196,9 +196,9 @@ package struct FleetRecords: Sendable {
 
     /// Seals `content`, or only its login if the result is too long.
     private func fitting<Values>(
-        _ content: FleetContent?,
+        _ content: FleetSessionContent?,
         of session: SessionName,
-        _ seal: (FleetContent?) throws(StorageFailure) -> (values: Values, count: Int)
+        _ seal: (FleetSessionContent?) throws(StorageFailure) -> (values: Values, count: Int)
     ) throws(StorageFailure) -> Values {
         let whole = try seal(content)
         guard whole.count > FleetRecords.maximumCount else { return whole.values }

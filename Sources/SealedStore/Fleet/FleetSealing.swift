@@ -18,7 +18,7 @@ struct FleetSealing {
     }
 
     /// Returns the associated data of a value under `key`: the fleet, the name of the key and `head`.
-    func associatedData(_ head: [UInt8], under key: FleetKeyName) -> [UInt8] {
+    func associatedData(_ head: [UInt8], under key: FleetEtcdKey) -> [UInt8] {
         let name = names.bytes(of: key)
         var bytes = Array("ta1 fleet".utf8)
         bytes.append(keys.fleet)
@@ -29,8 +29,8 @@ struct FleetSealing {
     /// Seals `content` for `key`, with `clear` before it.
     func seal(
         _ content: consuming WipedBytes,
-        _ clear: FleetClear,
-        under key: FleetKeyName,
+        _ clear: FleetClearPart,
+        under key: FleetEtcdKey,
         epoch: UInt32
     ) throws(StorageFailure) -> [UInt8] {
         var content = content
@@ -49,7 +49,7 @@ struct FleetSealing {
     }
 
     /// Returns `clear` followed by a MAC, for `key`.
-    func sign(_ clear: FleetClear, under key: FleetKeyName) throws(StorageFailure) -> [UInt8] {
+    func sign(_ clear: FleetClearPart, under key: FleetEtcdKey) throws(StorageFailure) -> [UInt8] {
         let epoch = keys.epoch
         let head = FleetValue.head(clear, under: key, epoch: epoch)
         guard let code = code(of: head, under: key, epoch) else { throw FleetSealing.closed }
@@ -65,7 +65,7 @@ struct FleetSealing {
     /// `body` gets the plaintext without its padding; the bytes are wiped when it returns.
     func open<Result>(
         _ value: FleetValue,
-        under key: FleetKeyName,
+        under key: FleetEtcdKey,
         _ body: (UnsafeRawBufferPointer) throws(RecordError) -> Result
     ) throws(FleetValueError) -> Result {
         try checkKey(of: value, under: key)
@@ -94,38 +94,38 @@ struct FleetSealing {
     /// Returns the sealed part of a value, after verifying the signature if the kind requires one.
     private func unsigned(
         _ value: FleetValue,
-        under key: FleetKeyName,
+        under key: FleetEtcdKey,
         _ associated: [UInt8]
     ) throws(FleetValueError) -> ArraySlice<UInt8> {
         guard key.kind == .access else { return value.sealed }
-        let sealed = value.sealed.dropLast(KeyDerivation.signatureCount)
+        let sealed = value.sealed.dropLast(CryptoPrimitives.signatureCount)
         let signature = Array(value.sealed[sealed.endIndex...])
         guard keys.isSignature(signature, of: associated + sealed, epoch: value.epoch) else { throw .forged }
         return sealed
     }
 
     /// Verifies the MAC of a value found under `key`.
-    func check(_ value: FleetValue, under key: FleetKeyName) throws(FleetValueError) {
+    func check(_ value: FleetValue, under key: FleetEtcdKey) throws(FleetValueError) {
         try checkKey(of: value, under: key)
         guard let code = code(of: value.authenticated, under: key, value.epoch),
-            KeyDerivation.areEqual(Array(value.sealed), code)
+            CryptoPrimitives.areEqual(Array(value.sealed), code)
         else { throw .forged }
     }
 
-    private func checkKey(of value: FleetValue, under key: FleetKeyName) throws(FleetValueError) {
+    private func checkKey(of value: FleetValue, under key: FleetEtcdKey) throws(FleetValueError) {
         guard let purpose = key.kind.purpose else { throw .notAValue }
         guard keys.has(epoch: value.epoch) else { throw .unknownKey(epoch: value.epoch) }
         guard purpose.isReaders || keys.role == .keeper else { throw .closedToReaders }
     }
 
-    private func code(of head: [UInt8], under key: FleetKeyName, _ epoch: UInt32) -> [UInt8]? {
+    private func code(of head: [UInt8], under key: FleetEtcdKey, _ epoch: UInt32) -> [UInt8]? {
         unsafe associatedData(head, under: key).withUnsafeBytes { message in
-            unsafe withKey(of: key, epoch) { unsafe KeyDerivation.code(of: message, key: $0) }
+            unsafe withKey(of: key, epoch) { unsafe CryptoPrimitives.code(of: message, key: $0) }
         }
     }
 
     private func withKey<Result>(
-        of key: FleetKeyName,
+        of key: FleetEtcdKey,
         _ epoch: UInt32,
         _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result? {
@@ -138,7 +138,7 @@ struct FleetSealing {
 struct FleetSecretSealing: SecretSealing {
     let keys: FleetKeys
     let epoch: UInt32
-    let name: FleetName
+    let name: FleetSessionName
 
     func seal(_ secret: UnsafeRawBufferPointer, as kind: SecretKind) throws(StorageFailure) -> [UInt8] {
         let associated = associatedData(kind)

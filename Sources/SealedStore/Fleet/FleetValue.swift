@@ -3,7 +3,7 @@
 import TokenCore
 
 /// The clear part of a value, authenticated with it.
-enum FleetClear: Equatable {
+enum FleetClearPart: Equatable {
     /// The header of `rt` and `at`.
     case record(FleetHeader)
     case late(LateResponse)
@@ -42,14 +42,14 @@ struct FleetValue {
     static let maximumReadCount = 3 << 19
 
     let epoch: UInt32
-    let clear: FleetClear
+    let clear: FleetClearPart
     /// The bytes before the nonce or the MAC.
     let authenticated: [UInt8]
     /// The bytes from the nonce or the MAC on.
     let sealed: ArraySlice<UInt8>
 
     /// Returns the bytes before the nonce or the MAC of a value under `key`.
-    static func head(_ clear: FleetClear, under key: FleetKeyName, epoch: UInt32) -> [UInt8] {
+    static func head(_ clear: FleetClearPart, under key: FleetEtcdKey, epoch: UInt32) -> [UInt8] {
         var bytes = magic
         bytes.append(version)
         bytes.append(integer: VaultFile.suite)
@@ -59,7 +59,7 @@ struct FleetValue {
     }
 
     /// Parses a value found under `key`.
-    init(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetValueError) {
+    init(_ bytes: [UInt8], under key: FleetEtcdKey) throws(FleetValueError) {
         guard bytes.count <= FleetValue.maximumReadCount else { throw .tooLong(bytes.count) }
         do {
             let (epoch, clear, count) = try unsafe bytes.withUnsafeBytes { bytes in
@@ -81,8 +81,8 @@ struct FleetValue {
 
     private static func parse(
         _ reader: inout ByteReader,
-        under key: FleetKeyName
-    ) throws -> (UInt32, FleetClear, Int) {
+        under key: FleetEtcdKey
+    ) throws -> (UInt32, FleetClearPart, Int) {
         guard try reader.bytes(magic.count) == magic else { throw FleetValueError.notAValue }
         let version = try reader.integer(UInt8.self)
         guard version <= Self.version else { throw FleetValueError.futureVersion(Int(version)) }
@@ -90,7 +90,7 @@ struct FleetValue {
             try reader.integer(UInt8.self) == key.kind.code
         else { throw FleetValueError.notAValue }
         let epoch = try reader.integer(UInt32.self)
-        let clear: FleetClear =
+        let clear: FleetClearPart =
             switch key.kind {
             case .record, .access: .record(try reader.fleetHeader())
             case .late: .late(try reader.lateResponse())
@@ -104,7 +104,7 @@ struct FleetValue {
     }
 }
 
-extension FleetKeyName.Kind {
+extension FleetEtcdKey.Kind {
     /// The type code in values under such a key.
     fileprivate var code: UInt8 { form.code }
 

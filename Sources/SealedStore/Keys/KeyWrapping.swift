@@ -20,7 +20,7 @@ enum KeyWrapping {
             message.append(salt)
             message.append(vault)
             unsafe secret.read { secret in
-                unsafe key.write { unsafe KeyDerivation.hash(message, key: secret, into: $0) }
+                unsafe key.write { unsafe CryptoPrimitives.hash(message, key: secret, into: $0) }
             }
         case .none: throw .secretNeeded
         }

@@ -54,7 +54,7 @@ final class MasterKey: Sendable {
         try unsafe keys.write { all throws(Failure) in
             try unsafe fill(MasterKey.place(0, in: all))
             for purpose in Purpose.allCases {
-                unsafe KeyDerivation.subkey(
+                unsafe CryptoPrimitives.subkey(
                     UInt64(purpose.rawValue),
                     context: purpose.context,
                     of: UnsafeRawBufferPointer(MasterKey.place(0, in: all)),
@@ -107,7 +107,7 @@ final class MasterKey: Sendable {
         message.append(record)
         return try unsafe withUnsafeTemporaryAllocation(byteCount: AEAD.keyCount, alignment: 16) { key in
             defer { if let base = key.baseAddress { unsafe sodium_memzero(base, key.count) } }
-            unsafe withKey(for: purpose) { unsafe KeyDerivation.hash(message, key: $0, into: key) }
+            unsafe withKey(for: purpose) { unsafe CryptoPrimitives.hash(message, key: $0, into: key) }
             return try unsafe body(UnsafeRawBufferPointer(key))
         }
     }
@@ -119,7 +119,7 @@ final class MasterKey: Sendable {
         message.append(integer: epoch)
         return unsafe [UInt8](unsafeUninitializedCapacity: 32) { output, count in
             let output = unsafe UnsafeMutableRawBufferPointer(start: output.baseAddress, count: 32)
-            unsafe withMasterKey { unsafe KeyDerivation.hash(message, key: $0, into: output) }
+            unsafe withMasterKey { unsafe CryptoPrimitives.hash(message, key: $0, into: output) }
             count = 32
         }
     }
@@ -128,7 +128,7 @@ final class MasterKey: Sendable {
     func authenticationCode(_ bytes: [UInt8]) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: 32) { output, count in
             let output = unsafe UnsafeMutableRawBufferPointer(start: output.baseAddress, count: 32)
-            unsafe withKey(for: .header) { unsafe KeyDerivation.hash(bytes, key: $0, into: output) }
+            unsafe withKey(for: .header) { unsafe CryptoPrimitives.hash(bytes, key: $0, into: output) }
             count = 32
         }
     }

@@ -37,8 +37,8 @@ struct VaultFile: Equatable, Sendable {
 
         /// Returns whether `key` is the file's key, and the file is unchanged since its owner wrote it.
         func isValid(under key: MasterKey, vault: RandomID) -> Bool {
-            KeyDerivation.areEqual(commitment, key.commitment(vault: vault))
-                && KeyDerivation.areEqual(mac, key.authenticationCode(authenticated))
+            CryptoPrimitives.areEqual(commitment, key.commitment(vault: vault))
+                && CryptoPrimitives.areEqual(mac, key.authenticationCode(authenticated))
         }
     }
 

@@ -28,7 +28,7 @@ package enum SecretKind: UInt8, CaseIterable, Sendable {
 /// Bytes are in the clear only inside `open`. Safe to call from any thread.
 package final class SealedMemory: Sendable {
     /// A secret that was found, with the keys to open it.
-    package struct Sealed {
+    package struct OpenableSecret {
         /// The number of bytes in the secret itself.
         package var count: Int { Int(blob.count) }
         fileprivate let id: SecretID
@@ -81,7 +81,7 @@ package final class SealedMemory: Sendable {
         var sealed: [UInt8]
     }
 
-    private struct Contents: ~Copyable {
+    private struct SecretTable: ~Copyable {
         /// Two AEAD keys, the first for short-lived secrets and the second for long-lived ones, or `nil`
         /// while locked.
         var keys: GuardedBytes?
@@ -89,13 +89,13 @@ package final class SealedMemory: Sendable {
         var nextID: UInt64 = 1
     }
 
-    private let contents: Mutex<Contents>
+    private let contents: Mutex<SecretTable>
 
     /// Creates an empty, unlocked memory with random keys.
     ///
     /// - Throws: ``SealedMemoryError/outOfMemory``.
     package init() throws(SealedMemoryError) {
-        contents = Mutex(Contents(keys: try SealedMemory.freshKeys()))
+        contents = Mutex(SecretTable(keys: try SealedMemory.freshKeys()))
     }
 
     package var isLocked: Bool {
@@ -139,11 +139,11 @@ package final class SealedMemory: Sendable {
     /// Finds `id`, to be opened where the bytes are needed.
     ///
     /// - Throws: ``SealedMemoryError``.
-    package func find(_ id: SecretID) throws(SealedMemoryError) -> Sealed {
+    package func find(_ id: SecretID) throws(SealedMemoryError) -> OpenableSecret {
         try contents.withLock { contents throws(SealedMemoryError) in
             guard let keys = contents.keys else { throw .locked }
             guard let blob = contents.blobs[id] else { throw .noSuchSecret }
-            return Sealed(id: id, blob: blob, keys: keys)
+            return OpenableSecret(id: id, blob: blob, keys: keys)
         }
     }
 

@@ -16,7 +16,7 @@ struct RecordHeader: Equatable, Sendable {
     static let count = magic.count + 1 + 2 + 2 * RandomID.byteCount + 4 + 8 + 1 + 4
 
     /// The type of a record's content.
-    enum Phase: UInt8 {
+    enum ContentKind: UInt8 {
         /// An intent: the refresh token in the record is about to be sent.
         case intent = 1
         /// A commit: the current state of the session.
@@ -30,7 +30,7 @@ struct RecordHeader: Equatable, Sendable {
     var epoch: UInt32
     /// The generation, which grows with every record written for a session.
     var generation: UInt64
-    var phase: Phase
+    var phase: ContentKind
 
     /// Returns the bytes before the nonce of a record with `plaintextCount` padded bytes.
     func serialized(plaintextCount: Int) -> [UInt8] {
@@ -76,7 +76,7 @@ struct RecordHeader: Equatable, Sendable {
         let record = try reader.id()
         let epoch = try reader.integer(UInt32.self)
         let generation = try reader.integer(UInt64.self)
-        guard let phase = Phase(rawValue: try reader.integer()) else { throw RecordError.notARecord }
+        guard let phase = ContentKind(rawValue: try reader.integer()) else { throw RecordError.notARecord }
         let header = RecordHeader(
             vault: vault,
             record: record,

@@ -10,11 +10,11 @@ import TokenCore
 enum RecordField: UInt8 {
     /// The time at which the session's login began.
     case loginBegan = 1
-    /// The ``LoginEnd``: at, since, lifetime in nanoseconds, source, mobility.
+    /// The ``LoginExpiry``: at, since, lifetime in nanoseconds, source, mobility.
     case end = 2
     /// The end of the login about which the user has been warned.
     case noticedEnd = 3
-    /// One byte of ``TokenMark``s for each access token, in the order of the access tokens in the record.
+    /// One byte of ``TokenFlags``s for each access token, in the order of the access tokens in the record.
     case tokenMarks = 4
     /// The fingerprints of rejected tokens, one after the other.
     case refused = 5
@@ -61,15 +61,15 @@ extension EndReason {
 }
 
 /// The states of an access token that records store separately.
-struct TokenMark: OptionSet {
+struct TokenFlags: OptionSet {
     let rawValue: UInt8
 
-    static let refused = TokenMark(rawValue: 1)
-    static let repeated = TokenMark(rawValue: 2)
-    static let doubtful = TokenMark(rawValue: 4)
-    static let endless = TokenMark(rawValue: 8)
+    static let refused = TokenFlags(rawValue: 1)
+    static let repeated = TokenFlags(rawValue: 2)
+    static let doubtful = TokenFlags(rawValue: 4)
+    static let endless = TokenFlags(rawValue: 8)
     /// A mark written together with ``doubtful``, because older releases know only that one.
-    static let possiblyExpired = TokenMark(rawValue: 16)
+    static let possiblyExpired = TokenFlags(rawValue: 16)
 
     init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -163,7 +163,7 @@ struct RecordOptionalFieldWriter {
         if types.contains(where: { $0 != nil }) {
             add(.serverTokenTypes) { bytes in for type in types { bytes.append(optional: type) } }
         }
-        let marks = tokens.map { TokenMark($0).rawValue }
+        let marks = tokens.map { TokenFlags($0).rawValue }
         if marks.contains(where: { $0 != 0 }) { add(.tokenMarks) { $0 += marks } }
         let lives = tokens.map { $0.idToken?.life }
         if lives.contains(where: { $0 != nil }) {
@@ -198,9 +198,9 @@ extension [UInt8] {
 /// A missing field has the same meaning as in records of the releases before that field.
 struct RecordOptionalFields {
     var loginBegan: Instant?
-    var end: LoginEnd?
+    var end: LoginExpiry?
     var noticedEnd: Instant?
-    var tokenMarks: [TokenMark] = []
+    var tokenMarks: [TokenFlags] = []
     /// The lifetimes of the ID tokens, one for each access token, or `nil` if unknown or if the clocks
     /// contradict each other.
     private var idTokenLives: [ValidityPeriod?] = []
@@ -213,7 +213,7 @@ struct RecordOptionalFields {
     var madeOf: String?
     var fleet: FleetDiskState?
     var endReason: EndReason?
-    var ending: EndDetails?
+    var ending: LoginEndDetails?
     private var fleetBinding: FleetBinding?
 
     init() {}
@@ -237,7 +237,7 @@ struct RecordOptionalFields {
         fleet?.binding = fleetBinding
     }
 
-    /// Sets the properties of `tokens` that records store separately, such as their ``TokenMark``s.
+    /// Sets the properties of `tokens` that records store separately, such as their ``TokenFlags``s.
     ///
     /// The properties are stored in the order of `variants`.
     func mark(_ tokens: inout [TokenVariant: AccessToken], in variants: [TokenVariant]) {
@@ -270,7 +270,7 @@ struct RecordOptionalFields {
         case .loginBegan: loginBegan = translate(Instant(nanoseconds: try reader.integer()))
         case .end: end = try RecordOptionalFields.end(&reader, translate)
         case .noticedEnd: noticedEnd = translate(Instant(nanoseconds: try reader.integer()))
-        case .tokenMarks: tokenMarks = try reader.bytes(reader.remaining).map { TokenMark(rawValue: $0) }
+        case .tokenMarks: tokenMarks = try reader.bytes(reader.remaining).map { TokenFlags(rawValue: $0) }
         case .idTokens: idTokenLives = try RecordOptionalFields.idTokenLives(&reader, translate)
         case .formerRefreshToken: formerRefreshToken = try reader.integer()
         case .serverTokenTypes:
@@ -302,7 +302,7 @@ struct RecordOptionalFields {
         endReason = EndReason(rawValue: try reader.text(Int(try reader.integer(UInt8.self))))
         let message = try reader.text(reader.remaining)
         guard seconds != .max else { return }
-        ending = EndDetails(message: message, at: WallTime(secondsSince1970: seconds))
+        ending = LoginEndDetails(message: message, at: WallTime(secondsSince1970: seconds))
     }
 
     private static func idTokenLives(
@@ -347,14 +347,14 @@ struct RecordOptionalFields {
     private static func end(
         _ reader: inout ByteReader,
         _ translate: (Instant) -> Instant?
-    ) throws(FormatError) -> LoginEnd? {
+    ) throws(FormatError) -> LoginExpiry? {
         let at = translate(Instant(nanoseconds: try reader.integer()))
         let since = translate(Instant(nanoseconds: try reader.integer()))
         let lifetime = Duration.nanoseconds(try reader.integer(Int64.self))
-        let source = LoginEnd.Source(rawValue: try reader.integer())
-        let mobility = LoginEnd.Mobility(rawValue: try reader.integer())
+        let source = LoginExpiry.Source(rawValue: try reader.integer())
+        let mobility = LoginExpiry.Mobility(rawValue: try reader.integer())
         guard let source, let mobility else { throw .invalid("it has an unknown end state") }
         guard let at, let since else { return nil }
-        return LoginEnd(at: at, since: since, lifetime: lifetime, source: source, mobility: mobility)
+        return LoginExpiry(at: at, since: since, lifetime: lifetime, source: source, mobility: mobility)
     }
 }

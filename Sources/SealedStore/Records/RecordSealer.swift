@@ -18,7 +18,7 @@ struct RecordSealer {
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
         _ entry: RecordEntry,
-        _ phase: RecordHeader.Phase,
+        _ phase: RecordHeader.ContentKind,
         at clock: ClockReading
     ) throws(StorageFailure) -> [UInt8] {
         let whole = try sealedContent(session, snapshot, entry, phase, at: clock)
@@ -37,7 +37,7 @@ struct RecordSealer {
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
         _ entry: RecordEntry,
-        _ phase: RecordHeader.Phase,
+        _ phase: RecordHeader.ContentKind,
         at clock: ClockReading
     ) throws(StorageFailure) -> [UInt8] {
         let content = try SnapshotEncoder.encode(
@@ -55,7 +55,7 @@ struct RecordSealer {
         RecordSealing.seal(WipedBytes(), header(entry, .tombstone), under: ring.current)
     }
 
-    private func header(_ entry: RecordEntry, _ phase: RecordHeader.Phase) -> RecordHeader {
+    private func header(_ entry: RecordEntry, _ phase: RecordHeader.ContentKind) -> RecordHeader {
         RecordHeader(
             vault: ring.vault,
             record: entry.id,

@@ -154,7 +154,7 @@ extension SnapshotDecoder {
         return step > .zero
     }
 
-    private mutating func standing() throws(FormatError) -> SessionSnapshot.Standing {
+    private mutating func standing() throws(FormatError) -> SessionSnapshot.LoginState {
         guard try flag() else { return .loggedIn }
         guard let reason = EndReason(rawValue: try text()) else {
             throw .invalid("the reason for the end of the login is unknown")

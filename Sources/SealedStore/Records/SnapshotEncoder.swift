@@ -120,7 +120,7 @@ extension SnapshotEncoder {
         unsafe tail.withUnsafeBytes { unsafe bytes.append($0) }
     }
 
-    private mutating func append(_ standing: SessionSnapshot.Standing) {
+    private mutating func append(_ standing: SessionSnapshot.LoginState) {
         switch standing {
         case .loggedIn: bytes.append(integer: UInt8(0))
         case .ended(let reason, let quarantinedUntil):

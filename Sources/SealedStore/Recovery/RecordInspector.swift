@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The names of the files that exist for one record.
-struct RecordTrace {
+struct FoundRecordFiles {
     let record: RandomID
     let roles: Set<RecordFiles.Role>
     let hasLifeboat: Bool
@@ -16,7 +16,7 @@ struct RecordInspector {
     /// The commits that the disk rejected before the store was locked.
     let parked: [RandomID: RecordEntry.PendingCommit]
 
-    func surveys(of traces: ArraySlice<RecordTrace>) -> [RecordSurvey] {
+    func surveys(of traces: ArraySlice<FoundRecordFiles>) -> [RecordSurvey] {
         traces.map { trace in
             var survey = RecordSurvey(record: trace.record, files: files, reader: reader)
             survey.examine(trace.roles, hasLifeboat: trace.hasLifeboat, parked: parked[trace.record])

@@ -47,13 +47,13 @@ struct RecordRecovery {
         entries.reserveCapacity(found.count)
         places.reserveCapacity(found.count)
         var traces = found.map { record, roles in
-            RecordTrace(record: record, roles: roles, hasLifeboat: boats[record]?.contains(.record) ?? false)
+            FoundRecordFiles(record: record, roles: roles, hasLifeboat: boats[record]?.contains(.record) ?? false)
         }
         for (record, roles) in boats where found[record] == nil && roles.contains(.record) {
-            traces.append(RecordTrace(record: record, roles: [], hasLifeboat: true))
+            traces.append(FoundRecordFiles(record: record, roles: [], hasLifeboat: true))
         }
         for record in parked.keys where found[record] == nil && boats[record] == nil {
-            traces.append(RecordTrace(record: record, roles: [], hasLifeboat: false))
+            traces.append(FoundRecordFiles(record: record, roles: [], hasLifeboat: false))
         }
         var examined: [[RecordSurvey]] = []
         for start in stride(from: 0, to: traces.count, by: RecordRecovery.batch) {
@@ -92,7 +92,7 @@ struct RecordRecovery {
     /// take most of the time of a start with many sessions, during which no request is served.
     private mutating func recover(
         _ examined: [[RecordSurvey]],
-        examining traces: ArraySlice<RecordTrace>
+        examining traces: ArraySlice<FoundRecordFiles>
     ) -> [[RecordSurvey]] {
         let examiner = RecordInspector(files: files, reader: reader, parked: parked)
         guard traces.count == RecordRecovery.batch else {

@@ -5,7 +5,7 @@ import TokenCore
 /// The contents of one record's files, before anything is decided about them.
 struct RecordSurvey {
     /// The file, or the memory, in which a commit was found.
-    enum Place {
+    enum CommitLocation {
         case record
         case reservation
         case replacement
@@ -21,7 +21,7 @@ struct RecordSurvey {
     /// The newest readable commit, or the intent if that is newer.
     private(set) var chosen: OpenedRecord?
     /// The location of the newest commit, or `nil` if there is none.
-    private(set) var place: Place?
+    private(set) var place: CommitLocation?
     /// The header of the newest commit.
     private(set) var commit: RecordHeader?
     /// Whether a refresh was in flight: the newest content is an intent, or a reservation that does not open.
@@ -137,7 +137,7 @@ struct RecordSurvey {
         }
     }
 
-    private mutating func consider(_ candidate: OpenedRecord, _ where: Place) {
+    private mutating func consider(_ candidate: OpenedRecord, _ where: CommitLocation) {
         if let chosen, chosen.header.generation >= candidate.header.generation {
             return reader.discard(candidate)
         }

@@ -27,7 +27,7 @@ package enum CounterReading: Equatable, Sendable {
 }
 
 /// The evidence by which unlocking recognizes an old copy of the whole store.
-package struct CounterEvidence: Equatable, Sendable {
+package struct CounterCheckInput: Equatable, Sendable {
     package var reading: CounterReading
     /// The number with which the user accepts, once, a store that is otherwise rejected.
     package var accepted: UInt64?
@@ -38,5 +38,5 @@ package struct CounterEvidence: Equatable, Sendable {
     }
 
     /// The evidence of a store without a counter.
-    package static let none = CounterEvidence(reading: .notConfigured)
+    package static let none = CounterCheckInput(reading: .notConfigured)
 }

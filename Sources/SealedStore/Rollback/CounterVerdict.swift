@@ -35,7 +35,7 @@ package enum CounterVerdict: Equatable, Sendable {
     /// - Throws: ``StoreError/olderCopy(stored:counter:)``, ``StoreError/otherCounter(stored:counter:)``,
     ///   ``StoreError/counterNotConfigured(stored:)``, ``StoreError/unknownAge(path:counter:)``,
     ///   ``StoreError/counterUnusable(reason:)``.
-    init(stored: UInt64?, _ evidence: CounterEvidence, path: String) throws(StoreError) {
+    init(stored: UInt64?, _ evidence: CounterCheckInput, path: String) throws(StoreError) {
         switch evidence.reading {
         case .unusable(let reason): throw .counterUnusable(reason: reason)
         case .notConfigured: try self.init(withoutCounter: stored, evidence.accepted)

@@ -82,7 +82,7 @@ extension SessionStore {
     ///
     /// - Returns: `false` on failure, which only leaves the manifest lagging.
     @discardableResult
-    func recordGenerations(_ work: inout Work, announcing: Bool = false) -> Bool {
+    func recordGenerations(_ work: inout MutableState, announcing: Bool = false) -> Bool {
         guard var ledger = work.ledger else { return true }
         let value = work.counter?.value(announcing: announcing)
         let isDue = announcing && value != work.counter?.stored
@@ -102,7 +102,7 @@ extension SessionStore {
 
     /// Writes the manifest for the last time before the keys are wiped; a step it announces is finished
     /// later.
-    func recordLastGenerations(_ work: inout Work) {
+    func recordLastGenerations(_ work: inout MutableState) {
         let hasNews = (work.ledger?.unnoted ?? 0) > 0 || work.counter?.isChanged == true
         recordGenerations(&work, announcing: hasNews)
     }

@@ -13,7 +13,7 @@ import TokenCore
 ///   ``pendingSessions`` may block on the disk, and those that try a passphrase take about half a second.
 package final class SessionStore: SessionStoring {
     /// The mutable state; its lock is held during disk operations.
-    struct Work {
+    struct MutableState {
         var keeper: VaultFileStore?
         var ledger: RecordLedger?
         /// The registered clients, or `nil` if they were not read since the store was unlocked.
@@ -40,7 +40,7 @@ package final class SessionStore: SessionStoring {
     let directory: StoreDirectory
     let files: RecordFiles
     let memory: SealedMemory
-    let work: Mutex<Work>
+    let work: Mutex<MutableState>
     private let timekeeper: any Timekeeper
     private let boot: RandomID
     private let summary = Mutex(Summary())
@@ -75,7 +75,7 @@ package final class SessionStore: SessionStoring {
             directory: directory.sessions,
             lifeboats: try SessionStore.lifeboats(runtimeDirectory, directory)
         )
-        work = Mutex(Work(keeper: try VaultFileStore.read(directory.root)))
+        work = Mutex(MutableState(keeper: try VaultFileStore.read(directory.root)))
         work.withLock { publish($0) }
     }
 
@@ -180,7 +180,7 @@ package final class SessionStore: SessionStoring {
     }
 
     /// Updates the ``Summary``, which callers read without waiting for the disk, to the state of `work`.
-    func publish(_ work: Work) {
+    func publish(_ work: MutableState) {
         var next = Summary()
         if work.ledger != nil { next.state = .unlocked } else if work.keeper != nil { next.state = .locked }
         next.slots = work.keeper?.descriptions ?? []
@@ -191,7 +191,7 @@ package final class SessionStore: SessionStoring {
         summary.withLock { $0 = next }
     }
 
-    private static func unavailable(_ work: Work) -> StorageFailure {
+    private static func unavailable(_ work: MutableState) -> StorageFailure {
         StorageFailure(message: work.isClosed ? "the store is closed" : "the store is locked")
     }
 }

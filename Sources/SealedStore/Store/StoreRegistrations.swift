@@ -53,7 +53,7 @@ extension SessionStore {
     }
 
     /// Reads the file, once after each unlock; a file that cannot be used is renamed, as records are.
-    private func loadRegistrations(_ work: inout Work) {
+    private func loadRegistrations(_ work: inout MutableState) {
         guard work.registrations == nil, let ring = work.ledger?.ring else { return }
         do throws(StoreFileError) {
             let bytes = try directory.root.contents(of: RegistrationFile.name, limit: RegistrationFile.limit)
@@ -87,7 +87,7 @@ extension SessionStore {
     /// Moves the file to the current key.
     ///
     /// - Returns: `false` if the file still requires an older key.
-    func resealRegistrations(_ work: inout Work) -> Bool {
+    func resealRegistrations(_ work: inout MutableState) -> Bool {
         guard directory.root.contains(RegistrationFile.name) else { return true }
         loadRegistrations(&work)
         guard let registrations = work.registrations, let ring = work.ledger?.ring else { return false }

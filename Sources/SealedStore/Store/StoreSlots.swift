@@ -84,7 +84,7 @@ extension SessionStore {
         }
     }
 
-    private static func unlocked(_ work: Work) throws(StoreError) -> (VaultFileStore, KeyRing) {
+    private static func unlocked(_ work: MutableState) throws(StoreError) -> (VaultFileStore, KeyRing) {
         guard let keeper = work.keeper, let ring = work.ledger?.ring else {
             throw work.keeper == nil ? .notInitialized : .locked
         }

@@ -35,7 +35,7 @@ extension SessionStore {
         }
     }
 
-    private static func checkCanUnlock(_ work: Work) throws(StoreError) {
+    private static func checkCanUnlock(_ work: MutableState) throws(StoreError) {
         guard !work.isClosed else { throw .locked }
         guard work.keeper != nil else { return }
         guard let ledger = work.ledger else { throw .alreadyInitialized }
@@ -50,7 +50,7 @@ extension SessionStore {
     ///   errors of ``CounterVerdict``; a rejected store stays as it is.
     package func unlock(
         with secret: UnlockSecret,
-        counter: CounterEvidence = .none
+        counter: CounterCheckInput = .none
     ) throws(StoreError) -> LoadedSessions {
         try opening(counter) { keeper throws(StoreError) in
             guard let ring = try keeper.open(with: secret) else {
@@ -68,7 +68,7 @@ extension SessionStore {
     ///   ``CounterVerdict``.
     package func unlockAutomatically(
         external: [Int: GuardedBytes] = [:],
-        counter: CounterEvidence = .none
+        counter: CounterCheckInput = .none
     ) throws(StoreError) -> LoadedSessions {
         try opening(counter) { keeper throws(StoreError) in
             var failure = StoreError.secretNeeded
@@ -89,7 +89,7 @@ extension SessionStore {
     /// Reads the sessions under the keys that `find` gets from the vault, starting again if the vault has
     /// changed meanwhile.
     private func opening(
-        _ counter: CounterEvidence,
+        _ counter: CounterCheckInput,
         _ find: (VaultFileStore) throws(StoreError) -> KeyRing
     ) throws(StoreError) -> LoadedSessions {
         while true {
@@ -113,7 +113,7 @@ extension SessionStore {
     }
 
     /// Returns the vault to unlock, or `nil` if it is already unlocked.
-    private static func lockedKeeper(_ work: Work) throws(StoreError) -> VaultFileStore? {
+    private static func lockedKeeper(_ work: MutableState) throws(StoreError) -> VaultFileStore? {
         guard !work.isClosed else { throw .locked }
         guard let keeper = work.keeper else { throw .notInitialized }
         return work.ledger == nil ? keeper : nil
@@ -158,10 +158,10 @@ extension SessionStore {
     }
 
     private func load(
-        _ work: inout Work,
+        _ work: inout MutableState,
         _ keeper: VaultFileStore,
         _ ring: KeyRing,
-        _ evidence: CounterEvidence
+        _ evidence: CounterCheckInput
     ) throws(StoreError) -> LoadedSessions {
         var problems: [StoreProblem] = []
         let manifest = readManifest(ring, keeper, &problems)

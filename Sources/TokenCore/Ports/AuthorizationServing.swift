@@ -174,7 +174,7 @@ package enum RefreshOutcome: Equatable, Sendable {
     case granted(GrantedTokens)
     case failed(RefreshFailure)
     /// The response's access token cannot be accepted for the given reason. Its refresh token is valid.
-    case unusable(RefreshFailure, SavedRenewal)
+    case unusable(RefreshFailure, RescuedRefreshToken)
 }
 
 /// The options of a login.
@@ -362,7 +362,7 @@ package struct RevocationRequest: Equatable, Sendable {
     package var tokenEndpoint: String?
     /// The server data of the login, see ``RefreshRequest/server``.
     package var server: DiscoveredServer?
-    /// The settings under which the login was made, as ``LoginSettings/text``, or `nil` if unknown.
+    /// The settings under which the login was made, as ``LoginSettingsFingerprint/text``, or `nil` if unknown.
     ///
     /// They decide where its tokens may be revoked.
     package var settings: String?

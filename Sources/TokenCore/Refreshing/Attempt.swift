@@ -114,7 +114,7 @@ struct EndedLogin: Equatable, Sendable {
     var afterlife: RemainingUse
 
     /// The details of the end that are stored in the record.
-    var details: EndDetails? { at.map { EndDetails(message: message, at: $0) } }
+    var details: LoginEndDetails? { at.map { LoginEndDetails(message: message, at: $0) } }
 
     /// The time at which retained secrets are erased.
     ///

@@ -40,7 +40,7 @@ package enum RefreshSchedule {
     ///
     /// - Returns: the time, or `nil` if a refresh does not extend the login, or one was made after the time.
     package static func dueTime(
-        before end: LoginEnd,
+        before end: LoginExpiry,
         renewing token: AccessToken,
         policy: SessionPolicy
     ) -> Instant? {

@@ -21,14 +21,14 @@ package struct SessionPolicy: Equatable, Sendable {
     package var tokensOutliveLogin: Bool
     /// Whether no user has to log in, because tokens are obtained without a login (``Renewal/withoutLogin``).
     package var startsByItself: Bool
-    /// The source that the tokens must come from, as ``LoginSettings/text``, or `nil` if it is not compared.
+    /// The source that the tokens must come from, as ``LoginSettingsFingerprint/text``, or `nil` if it is not compared.
     ///
     /// Tokens of another source are not served.
     package var madeOf: String?
     /// The logins to try before the user is asked to log in again.
     package var silentLogins: [SilentLogin]
     /// The tokens that are AWS role credentials.
-    package var roles: RoleTokens
+    package var roles: AWSRoleUse
     /// Whether all hosts of a fleet have the session and refresh it in turns.
     ///
     /// The fleet's record is authoritative.
@@ -62,7 +62,7 @@ package struct SessionPolicy: Equatable, Sendable {
         tokensOutliveLogin: Bool = true,
         startsByItself: Bool = false,
         madeOf: String? = nil,
-        roles: RoleTokens = .none,
+        roles: AWSRoleUse = .none,
         isShared: Bool = false,
         reuseGrace: Duration? = nil,
         isReader: Bool = false,
@@ -88,8 +88,8 @@ package struct SessionPolicy: Equatable, Sendable {
     /// The policy for a token that is a set of role credentials.
     package var forRoles: SessionPolicy {
         var policy = self
-        policy.minimumValidity = max(minimumValidity, RoleTokens.minimumValidity)
-        policy.refreshBefore = max(refreshBefore, RoleTokens.refreshBefore)
+        policy.minimumValidity = max(minimumValidity, AWSRoleUse.minimumValidity)
+        policy.refreshBefore = max(refreshBefore, AWSRoleUse.refreshBefore)
         return policy
     }
 

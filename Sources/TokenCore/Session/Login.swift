@@ -5,7 +5,7 @@ import Text
 /// A live login: its tokens, the means to renew them, and everything known about it.
 struct Login: Equatable, Sendable {
     /// The use of the current refresh token so far.
-    enum RefreshTokenUse: Equatable, Sendable {
+    enum RefreshTokenSendState: Equatable, Sendable {
         /// The refresh token was never sent since it was stored.
         case unsent
         /// The refresh token was sent, and every response arrived.
@@ -16,7 +16,7 @@ struct Login: Equatable, Sendable {
 
     /// A rejection by the server of a token for one ``TokenVariant``, and the time until which that token is
     /// not requested again.
-    struct Refusal: Equatable, Sendable {
+    struct VariantRejection: Equatable, Sendable {
         var message: String
         /// The advice, or `nil` for a role that needs a change of the configuration.
         var remedy: Remedy?
@@ -28,16 +28,16 @@ struct Login: Equatable, Sendable {
     ///
     /// The new one came in a damaged response.
     var formerRefreshToken: SecretID?
-    var use: RefreshTokenUse
+    var use: RefreshTokenSendState
     var tokens: [TokenVariant: AccessToken]
-    var refusals: [TokenVariant: Refusal] = [:]
+    var refusals: [TokenVariant: VariantRejection] = [:]
     var loggedInAt: Instant
     /// The wall-clock time of ``loggedInAt``, as shown at that moment.
     ///
     /// For display only.
     var loggedInTime: WallTime
     /// The expiry of the refresh token, if it is known.
-    var end: LoginEnd?
+    var end: LoginExpiry?
     /// The end of the login that the user has been warned about.
     var noticedEnd: Instant?
     /// The tokens that servers have rejected.
@@ -114,7 +114,7 @@ struct Login: Equatable, Sendable {
         self.tokens = [.primary: token]
         loggedInAt = tokens.requestedAt
         loggedInTime = moment.wallTime(at: tokens.requestedAt)
-        end = tokens.refreshLifetime.map { LoginEnd($0, at: tokens.requestedAt) }
+        end = tokens.refreshLifetime.map { LoginExpiry($0, at: tokens.requestedAt) }
         rotation = .unknown(unchanged: 0)
         tokenEndpoint = grant.tokenEndpoint
         subject = grant.subject
@@ -154,7 +154,7 @@ struct Login: Equatable, Sendable {
         end =
             snapshot.end
             ?? snapshot.refreshExpiresAt.map(moment.instant(at:)).map { end in
-                LoginEnd(at: end, since: loggedInAt, lifetime: end - loggedInAt)
+                LoginExpiry(at: end, since: loggedInAt, lifetime: end - loggedInAt)
             }
         noticedEnd = snapshot.noticedEnd
         refused = snapshot.refused
@@ -175,7 +175,7 @@ struct Login: Equatable, Sendable {
     func refreshed(
         _ granted: GrantedTokens,
         by attempt: Attempt,
-        roles: RoleTokens,
+        roles: AWSRoleUse,
         keepsFormer: Bool = true,
         jitter: Double
     ) -> (Login, Set<SecretID>) {
@@ -229,8 +229,8 @@ struct Login: Equatable, Sendable {
     }
 
     /// Returns the end of the login after a response that named this refresh token lifetime, or none.
-    private func end(told: RefreshLifetime?, at now: Instant, isChanged: Bool) -> LoginEnd? {
-        guard let end else { return told.map { LoginEnd($0, at: now) } }
+    private func end(told: RefreshLifetime?, at now: Instant, isChanged: Bool) -> LoginExpiry? {
+        guard let end else { return told.map { LoginExpiry($0, at: now) } }
         return end.refreshed(told, at: now, isChanged: isChanged)
     }
 
@@ -239,7 +239,7 @@ struct Login: Equatable, Sendable {
     ///
     /// With `keepsFormer` the token that was sent is kept for a last attempt, because its successor may not
     /// be a token.
-    func renewed(by saved: SavedRenewal, keepsFormer: Bool) -> (Login, Set<SecretID>) {
+    func renewed(by saved: RescuedRefreshToken, keepsFormer: Bool) -> (Login, Set<SecretID>) {
         var next = self
         next.formerRefreshToken = keepsFormer ? refreshToken : nil
         next.renewal = .refreshToken(saved.refreshToken)
@@ -291,7 +291,7 @@ struct Login: Equatable, Sendable {
         return all.isEmpty ? nil : all.map(\.message).joined(separator: "; ")
     }
 
-    func snapshot(standing: SessionSnapshot.Standing, at moment: Moment) -> SessionSnapshot {
+    func snapshot(standing: SessionSnapshot.LoginState, at moment: Moment) -> SessionSnapshot {
         SessionSnapshot(
             standing: standing,
             renewal: renewal,

@@ -75,7 +75,7 @@ extension Session {
         "refresh response lost, and the old refresh token is no longer valid"
 
     /// Returns the known use of the refresh token after this failure.
-    private func use(after kind: FailureClass, of attempt: Attempt) -> Login.RefreshTokenUse {
+    private func use(after kind: FailureClass, of attempt: Attempt) -> Login.RefreshTokenSendState {
         // The response contained another refresh token.
         if attempt.refusal != nil { return .unsent }
         if attempt.isReplay { return .unanswered }
@@ -279,7 +279,7 @@ extension Session {
     ) -> [Effect] {
         var login = login
         let delay = isDerived(variant) ? RetrySchedule.refusedRoleRetry : RetrySchedule.suspendedRetry
-        let refusal = Login.Refusal(
+        let refusal = Login.VariantRejection(
             message: failure.message,
             remedy: remedy(for: variant, rejectedWith: failure, login),
             until: moment.now + delay

@@ -129,7 +129,7 @@ extension Session {
 
     /// Makes the refresh token of a response with nothing to serve durable before anything else.
     private mutating func keep(
-        _ saved: SavedRenewal,
+        _ saved: RescuedRefreshToken,
         of login: Login,
         after failure: RefreshFailure,
         jitter: Double,
@@ -340,7 +340,7 @@ extension Session {
         guard !policy.isShared, let late = revocation(of: outcome) else { return [] }
         guard case .granted(let granted) = outcome else { return endLate(late) }
         // Role credentials cannot be revoked.
-        if policy.roles != .none, granted.tokenType == RoleTokens.tokenType {
+        if policy.roles != .none, granted.tokenType == AWSRoleUse.tokenType {
             return [.erase(granted.accessToken)]
         }
         guard let key = granted.origin?.proofKey, key != login?.proofKey else { return endLate(late) }

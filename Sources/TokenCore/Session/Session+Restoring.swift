@@ -77,7 +77,7 @@ extension Session {
 
     private static func restoredEnd(
         _ reason: EndReason,
-        _ details: EndDetails?,
+        _ details: LoginEndDetails?,
         _ login: Login,
         _ policy: SessionPolicy,
         until: Instant,
@@ -138,7 +138,7 @@ extension EndedLogin {
         switch afterlife {
         case .none: return nil
         case .quarantined(let login, let until, _), .revoking(let login, _, _, _, let until):
-            let standing = SessionSnapshot.Standing.ended(
+            let standing = SessionSnapshot.LoginState.ended(
                 reason,
                 quarantinedUntil: moment.wallTime(at: until)
             )

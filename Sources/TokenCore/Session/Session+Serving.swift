@@ -173,7 +173,7 @@ extension Session {
     }
 
     /// Returns the failure for requests for a token that the server rejected.
-    func misconfigured(by refusal: Login.Refusal) -> ServingFailure {
+    func misconfigured(by refusal: Login.VariantRejection) -> ServingFailure {
         let failure = RefreshFailure(kind: .misconfigured, message: refusal.message)
         return .misconfigured(
             message: refusal.message,

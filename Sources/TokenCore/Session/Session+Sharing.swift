@@ -79,7 +79,7 @@ extension Session {
     /// continue.
     private mutating func pass(
         over adopted: Login,
-        _ ending: UnansweredLoginEnd,
+        _ ending: PredictedLoginEnd,
         at moment: Moment
     ) -> [Effect] {
         guard case .loggedOut = state else { return erase(adopted.secrets.subtracting(heldSecrets)) }

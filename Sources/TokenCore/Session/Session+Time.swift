@@ -119,7 +119,7 @@ extension Session {
     }
 
     /// Returns the end of this login without a server's response, with its reason.
-    func endTime(of login: Login) -> UnansweredLoginEnd? {
+    func endTime(of login: Login) -> PredictedLoginEnd? {
         endings(of: login).filter(\.isCertain).map { ending in
             var ending = ending
             ending.at = confirmedTime(of: ending.at, of: login)
@@ -130,18 +130,18 @@ extension Session {
     /// Returns the end of the login as far as known, for display.
     func shownEnd(of login: Login) -> Instant? { endings(of: login).map(\.at).min() }
 
-    private func endings(of login: Login) -> [UnansweredLoginEnd] {
-        var endings: [UnansweredLoginEnd] = []
+    private func endings(of login: Login) -> [PredictedLoginEnd] {
+        var endings: [PredictedLoginEnd] = []
         if let age = policy.maximumSessionAge, !policy.startsByItself {
             let message = "the session has reached its maximum age"
             endings.append(
-                UnansweredLoginEnd(at: login.loggedInAt + age, reason: .sessionTooOld, message: message)
+                PredictedLoginEnd(at: login.loggedInAt + age, reason: .sessionTooOld, message: message)
             )
         }
         switch login.renewal {
         case .refreshToken:
             if let end = login.end {
-                var ending = UnansweredLoginEnd(
+                var ending = PredictedLoginEnd(
                     at: end.at,
                     reason: .refreshTokenExpired,
                     message: "the refresh token has expired"
@@ -154,7 +154,7 @@ extension Session {
         case .impossible:
             if let expiresAt = login.tokenExpiresAt {
                 endings.append(
-                    UnansweredLoginEnd(
+                    PredictedLoginEnd(
                         at: expiresAt,
                         reason: .noRefreshToken,
                         message: Session.noRefreshTokenMessage
@@ -167,7 +167,7 @@ extension Session {
     }
 
     /// Returns the end to warn the user about next, and the time, or `nil` once warned.
-    private func notice(of login: Login) -> (ending: UnansweredLoginEnd, at: Instant)? {
+    private func notice(of login: Login) -> (ending: PredictedLoginEnd, at: Instant)? {
         approach(of: login).flatMap { login.hasNoticed($0.ending.at) ? nil : $0 }
     }
 
@@ -175,7 +175,7 @@ extension Session {
     func noticeTime(of login: Login) -> Instant? { approach(of: login)?.at }
 
     /// Returns the first end that no refresh extends, and the time from which it is near.
-    private func approach(of login: Login) -> (ending: UnansweredLoginEnd, at: Instant)? {
+    private func approach(of login: Login) -> (ending: PredictedLoginEnd, at: Instant)? {
         guard let ending = endings(of: login).filter({ !$0.moves }).min(by: { $0.at < $1.at }) else {
             return nil
         }
@@ -323,7 +323,7 @@ struct ClockStepsSinceStart: Equatable, Sendable {
 }
 
 /// The end of a login without a server's response.
-struct UnansweredLoginEnd {
+struct PredictedLoginEnd {
     var at: Instant
     var reason: EndReason
     var message: String

@@ -3,15 +3,15 @@
 /// The part of a session that outlives the process: written to the store and restored at start-up.
 package struct SessionSnapshot: Equatable, Sendable {
     /// The validity of the login.
-    package enum Standing: Equatable, Sendable {
+    package enum LoginState: Equatable, Sendable {
         case loggedIn
         /// The login has ended for this reason. The refresh token is erased at `quarantinedUntil`.
         case ended(EndReason, quarantinedUntil: WallTime?)
     }
 
-    package var standing: Standing
+    package var standing: LoginState
     /// The message and time of the login's end, or `nil` while it has not ended and in older records.
-    package var ending: EndDetails?
+    package var ending: LoginEndDetails?
     package var renewal: Renewal
     /// The refresh token before that of ``renewal``, kept until the new one has worked.
     package var formerRefreshToken: SecretID?
@@ -24,7 +24,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// The certain expiry of the refresh token.
     package var refreshExpiresAt: WallTime?
     /// The expiry of the refresh token with its details, or `nil` if it is unknown and in older records.
-    package var end: LoginEnd?
+    package var end: LoginExpiry?
     /// The end of the login that the user has been warned about.
     package var noticedEnd: Instant?
     package var refused: RejectedTokens
@@ -53,8 +53,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var fleet: FleetDiskState?
 
     package init(
-        standing: Standing,
-        ending: EndDetails? = nil,
+        standing: LoginState,
+        ending: LoginEndDetails? = nil,
         renewal: Renewal,
         formerRefreshToken: SecretID? = nil,
         refreshTokenSent: Bool = false,
@@ -62,7 +62,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         loggedInAt: WallTime,
         loginBegan: Instant? = nil,
         refreshExpiresAt: WallTime? = nil,
-        end: LoginEnd? = nil,
+        end: LoginExpiry? = nil,
         noticedEnd: Instant? = nil,
         refused: RejectedTokens = RejectedTokens(),
         coexistence: TokenCoexistence = .unknown,

@@ -9,7 +9,7 @@
 ///   ``GrantedTokens`` a response.
 package struct AccessToken: Equatable, Sendable {
     /// The known acceptance of the token by servers.
-    package enum Standing: Equatable, Sendable {
+    package enum Acceptance: Equatable, Sendable {
         /// Nothing suggests that servers reject the token. Next: `doubtful`, `refused`.
         case good
         /// A newer token of the login was issued, and the server may have ended this one.
@@ -62,7 +62,7 @@ package struct AccessToken: Equatable, Sendable {
     ///
     /// Drawn once per token.
     package var jitter: Double
-    package var standing: Standing
+    package var standing: Acceptance
     /// The number of preceding tokens that were rejected soon after they were obtained.
     package var refusedBefore: Int
 
@@ -75,7 +75,7 @@ package struct AccessToken: Equatable, Sendable {
         obtainedAt: Instant,
         expiresAt: Instant?,
         jitter: Double,
-        standing: Standing = .good,
+        standing: Acceptance = .good,
         refusedBefore: Int = 0
     ) {
         self.secret = secret

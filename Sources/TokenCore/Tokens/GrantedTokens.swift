@@ -97,7 +97,7 @@ package struct IssuanceContext: Equatable, Sendable {
 ///
 /// The server has invalidated the old refresh token in exchange, so the new one must not be lost (RFC 6749
 /// §6).
-package struct SavedRenewal: Equatable, Sendable {
+package struct RescuedRefreshToken: Equatable, Sendable {
     package var refreshToken: SecretID
     package var refreshLifetime: RefreshLifetime?
     /// The time just before the request was sent.

@@ -56,7 +56,7 @@ extension Login {
     /// Records that the server rejected `variant`.
     ///
     /// The number of rejections has the same limit as that of tokens.
-    mutating func refuse(_ refusal: Refusal, of variant: TokenVariant, at now: Instant) {
+    mutating func refuse(_ refusal: VariantRejection, of variant: TokenVariant, at now: Instant) {
         refusals = refusals.filter { $0.value.until > now }
         if refusals.count >= VariantUse.maximumTokens, refusals[variant] == nil,
             let first = refusals.min(by: { $0.value.until < $1.value.until })

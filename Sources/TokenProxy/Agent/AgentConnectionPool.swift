@@ -18,7 +18,7 @@ final class AgentConnectionPool: @unchecked Sendable {
 
     let socket: String
     let loop: any EventLoop
-    private var idle: [AgentConversation] = []
+    private var idle: [PooledAgentConnection] = []
 
     init(socket: String, loop: any EventLoop) {
         self.socket = socket
@@ -77,7 +77,7 @@ final class AgentConnectionPool: @unchecked Sendable {
             switch result {
             case .failure(let error): pending.finish(.failure(error))
             case .success(let channel):
-                let conversation = AgentConversation(link: self)
+                let conversation = PooledAgentConnection(link: self)
                 do {
                     guard !pending.isOver else { throw ChannelError.alreadyClosed }
                     try channel.pipeline.syncOperations.addHandler(conversation)
@@ -118,7 +118,7 @@ final class AgentConnectionPool: @unchecked Sendable {
             }
     }
 
-    fileprivate func keep(_ conversation: AgentConversation) {
+    fileprivate func keep(_ conversation: PooledAgentConnection) {
         if idle.count < AgentConnectionPool.maximumIdle {
             idle.append(conversation)
         } else {
@@ -126,7 +126,7 @@ final class AgentConnectionPool: @unchecked Sendable {
         }
     }
 
-    fileprivate func forget(_ conversation: AgentConversation) {
+    fileprivate func forget(_ conversation: PooledAgentConnection) {
         idle.removeAll { $0 === conversation }
     }
 
@@ -147,7 +147,7 @@ final class AgentConnectionPool: @unchecked Sendable {
 private final class PendingResponse: @unchecked Sendable {
     private var answered: AgentConnectionPool.Answered?
     /// The connection on which the response is expected.
-    var conversation: AgentConversation?
+    var conversation: PooledAgentConnection?
 
     init(_ answered: @escaping AgentConnectionPool.Answered) {
         self.answered = answered
@@ -196,7 +196,7 @@ struct LoopBound<Value>: @unchecked Sendable {
 /// A connection to the agent.
 ///
 /// Unchecked: confined to the event loop.
-private final class AgentConversation: ChannelInboundHandler, @unchecked Sendable {
+private final class PooledAgentConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
 
     /// The maximum size of a response body, in bytes.
@@ -247,7 +247,7 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
             self.head = head
             body = []
         case .body(let bytes):
-            guard body.count + bytes.count <= AgentConversation.maximumBodyLength else {
+            guard body.count + bytes.count <= PooledAgentConnection.maximumBodyLength else {
                 throw .malformed("body too long")
             }
             body += bytes

@@ -28,7 +28,7 @@ struct Credential: Sendable {
 final class CredentialProvider: @unchecked Sendable {
     typealias Received = (Result<Credential, AgentError>) -> Void
     /// The request that a proof of possession covers, evaluated only for tokens that require a proof.
-    typealias Proof = () -> TokenRequest.Proof
+    typealias Proof = () -> TokenRequest.ProofTarget
 
     private static let maximumReuse = TimeAmount.seconds(1)
 
@@ -45,7 +45,7 @@ final class CredentialProvider: @unchecked Sendable {
     /// The latest nonce from the upstream (RFC 9449 §8.2).
     var nonce: String?
 
-    init(_ table: ListenerTable, agent: AgentConnectionPool, watch: EventWatch) {
+    init(_ table: ListenerDefinition, agent: AgentConnectionPool, watch: EventWatch) {
         tokenRequest = table.tokenRequest
         claim = table.claim
         self.agent = agent
@@ -92,7 +92,7 @@ final class CredentialProvider: @unchecked Sendable {
         )
     }
 
-    private func ask(_ proof: TokenRequest.Proof?, _ received: @escaping Received) {
+    private func ask(_ proof: TokenRequest.ProofTarget?, _ received: @escaping Received) {
         var tokenRequest = tokenRequest
         tokenRequest.proof = proof
         var request = tokenRequest.request(plainText: false)
@@ -130,11 +130,11 @@ final class CredentialProvider: @unchecked Sendable {
     func report(_ credential: Credential, _ refusal: UpstreamRejection, _ judged: @escaping (Verdict) -> Void)
     {
         if let held, held.credential.answer.value.bytewise == credential.answer.value.bytewise { drop() }
-        let body = WireMessage<ReportMembers> {
+        let body = WireMessage<RejectionReportMembers> {
             $0.token = credential.answer.value
             $0.status = Int64(refusal.status)
-            $0.challenge = ReportMembers.fitting(refusal.challenge)
-            $0.body = ReportMembers.readable(refusal.body)
+            $0.challenge = RejectionReportMembers.fitting(refusal.challenge)
+            $0.body = RejectionReportMembers.readable(refusal.body)
             $0.host = refusal.host
             if !tokenRequest.scopes.isEmpty { $0.scope = tokenRequest.scopes.joined(separator: " ") }
             $0.audience = tokenRequest.audience
@@ -150,7 +150,7 @@ final class CredentialProvider: @unchecked Sendable {
         agent.ask(request) { result in
             switch result {
             case .success(let response):
-                let answer = ReportMessage(parsing: response.body)
+                let answer = RejectionReportMessage(parsing: response.body)
                 judged(answer?.action == .retry ? .retry : .pass)
             case .failure(let error):
                 judged(error.code == .loginRequired ? .over(error) : .pass)

@@ -20,10 +20,10 @@ struct EndpointService {
     func answer(_ request: ProxiedRequest, _ answered: @escaping (LocalResponse) -> Void) {
         // Real endpoints reject such requests too: a proxy may forward requests of anybody.
         guard !request.has(.forwardedPart), !request.has(.forwarded) else {
-            return answered(LocalResponse(HTTPMessageError(403, "requests from proxies are not allowed")))
+            return answered(LocalResponse(ForwardingError(403, "requests from proxies are not allowed")))
         }
         guard request.method.spells("GET") || request.isHead else {
-            return answered(LocalResponse(HTTPMessageError(405, "only GET is supported")))
+            return answered(LocalResponse(ForwardingError(405, "only GET is supported")))
         }
         guard let query = FormEncoding.decoded((request.query ?? []).text) else {
             return answered(LocalResponse(.malformed("cannot parse the query")))
@@ -33,7 +33,7 @@ struct EndpointService {
         case .awsContainer: AWSContainer(self).answer(call, answered)
         case .azureIdentity: AzureIdentity(self).answer(call, answered)
         case .gceMetadata: GCEMetadata(self).answer(call, answered)
-        case .proxy: answered(LocalResponse(HTTPMessageError(404, "not found")))
+        case .proxy: answered(LocalResponse(ForwardingError(404, "not found")))
         }
     }
 

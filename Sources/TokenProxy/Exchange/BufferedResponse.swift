@@ -8,7 +8,7 @@ import NIOCore
 final class BufferedResponse {
     enum Ending {
         case whole(trailers: [MessageField])
-        case broken(HTTPMessageError)
+        case broken(ForwardingError)
     }
 
     /// The maximum number of buffered body bytes.

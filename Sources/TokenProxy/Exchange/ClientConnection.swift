@@ -112,7 +112,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         guard let deadline, deadline < now else { return }
         if case .head = state, input.readableBytes > 0 {
             self.deadline = nil
-            return refuse(HTTPMessageError(408, "timed out waiting for the request"))
+            return refuse(ForwardingError(408, "timed out waiting for the request"))
         }
         abort()
     }
@@ -120,7 +120,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Processes the input as far as possible, then reads more.
     func pump() {
         intake.run {
-            do throws(HTTPMessageError) {
+            do throws(ForwardingError) {
                 while try step() {}
             } catch {
                 refuse(error)
@@ -131,7 +131,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Takes one step.
     ///
     /// - Returns: `false` if there is nothing to do until something happens.
-    private func step() throws(HTTPMessageError) -> Bool {
+    private func step() throws(ForwardingError) -> Bool {
         switch state {
         case .closed, .asking: return false
         case .lingering:
@@ -143,7 +143,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    private func takeHead() throws(HTTPMessageError) -> Bool {
+    private func takeHead() throws(ForwardingError) -> Bool {
         let isFirst = input.readableBytes == 0
         guard let bytes = try search.take(from: &input) else {
             if !isFirst, deadline == nil || isDeadlineOfRest { deadline = .now() + ClientConnection.headTime }
@@ -154,8 +154,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         isDeadlineOfRest = true
         deadline = nil
         let head: MessageHead
-        do throws(HTTPHeadError) { head = try MessageHead(bytes) } catch { throw HTTPMessageError(error) }
-        do throws(HTTPMessageError) {
+        do throws(HTTPHeadError) { head = try MessageHead(bytes) } catch { throw ForwardingError(error) }
+        do throws(ForwardingError) {
             try serve(ProxiedRequest(head))
         } catch {
             refuse(error, HTTPSyntax.requestLine(head.startLine).map { AccessRecord($0) })
@@ -167,7 +167,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whether ``deadline`` is for a client that has sent nothing of a request yet.
     private var isDeadlineOfRest = true
 
-    private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(HTTPMessageError) -> Bool
+    private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(ForwardingError) -> Bool
     {
         if exchange.isTunnel { return takeTunnel(exchange) }
         guard exchange.takesRequest else {
@@ -209,7 +209,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: Requests
 
-    private func serve(_ request: ProxiedRequest) throws(HTTPMessageError) {
+    private func serve(_ request: ProxiedRequest) throws(ForwardingError) {
         keepsAlive = request.keepsAlive
         try listener.check(request)
         let services = listener.services
@@ -227,7 +227,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         case .metrics:
             try serveHere(request, services) { answered in
                 guard request.path.spells("/metrics") else {
-                    return answered(LocalResponse(HTTPMessageError(404, "the metrics are at /metrics")))
+                    return answered(LocalResponse(ForwardingError(404, "the metrics are at /metrics")))
                 }
                 answered(LocalResponse(200, "text/plain; version=0.0.4", Array(services.report.metrics.utf8)))
             }
@@ -239,9 +239,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         _ request: ProxiedRequest,
         _ services: ListenerServices,
         _ serve: (@escaping (LocalResponse) -> Void) -> Void
-    ) throws(HTTPMessageError) {
+    ) throws(ForwardingError) {
         guard request.framing == .none || request.framing == .length(0) else {
-            throw HTTPMessageError(413, "a request body is not allowed here")
+            throw ForwardingError(413, "a request body is not allowed here")
         }
         state = .asking
         let startedAt = NIODeadline.now()
@@ -257,7 +257,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Answers a request that is not served, and ends the connection.
     ///
     /// Input after such a request may not be what it seems to be.
-    private func refuse(_ fault: HTTPMessageError, _ record: AccessRecord? = nil) {
+    private func refuse(_ fault: ForwardingError, _ record: AccessRecord? = nil) {
         let answer = LocalResponse(fault)
         var isHead = record?.isHead == true
         var line: String? = "refused \(fault.status)"

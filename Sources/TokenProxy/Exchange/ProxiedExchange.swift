@@ -40,7 +40,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
     /// Whether the whole request has been read from the client.
     private(set) var hasWholeRequest: Bool
     /// The state of forwarding, or `nil` until it is known that the client gets the upstream's response.
-    private var relayed: Relayed?
+    private var relayed: ForwardingState?
     private var attempts = RecoveryAttempts()
     private(set) var record: AccessRecord
 
@@ -54,7 +54,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
     }
 
     /// The state of a response that is forwarded to the client.
-    private struct Relayed {
+    private struct ForwardingState {
         let writer: BodyWriter
         let keepsUpstream: Bool
         /// The head and the body so far while nothing has been sent and all can be discarded, then `nil`.
@@ -148,7 +148,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         phase = .asking
         services.coordinator.get { [self] in
             let url = rules.upstream.origin + rules.upstream.prefix[...].text + request.path.text
-            return TokenRequest.Proof(
+            return TokenRequest.ProofTarget(
                 url: url,
                 method: request.method.text,
                 nonce: services.coordinator.nonce
@@ -181,7 +181,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
     private func send(on connection: UpstreamConnection) {
         guard let credential else { return }
         let head: ByteBuffer
-        do throws(HTTPMessageError) {
+        do throws(ForwardingError) {
             let outgoing = ForwardedRequest(request: request, rules: rules)
             head = try outgoing.head(authorization: credential.authorization, proof: credential.answer.proof)
         } catch {
@@ -282,7 +282,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         let keepsAlive = client.mayContinue && request.keepsAlive && framing != .untilClose && hasWholeRequest
         client.keepsAlive = keepsAlive
         record.status = answer.status
-        relayed = Relayed(
+        relayed = ForwardingState(
             writer: BodyWriter(framing: framing),
             keepsUpstream: answer.keepsAlive,
             unsent: [outgoing.head(keepsAlive: keepsAlive)]
@@ -321,7 +321,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
 
     func upstreamBecameWritable() { client.pump() }
 
-    func upstreamEnded(_ fault: HTTPMessageError?) {
+    func upstreamEnded(_ fault: ForwardingError?) {
         switch phase {
         case .asking, .connecting, .ended: return
         case .tunnel:
@@ -349,7 +349,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         }
         refuse(
             LocalResponse(
-                fault ?? HTTPMessageError(502, "the upstream closed the connection without a response")
+                fault ?? ForwardingError(502, "the upstream closed the connection without a response")
             )
         )
     }

@@ -65,8 +65,8 @@ struct BodyReader {
     /// Returns the next piece of the body.
     ///
     /// - Returns: the piece, or `nil` if more input is needed or the end has been returned.
-    /// - Throws: ``HTTPMessageError`` if the framing is invalid.
-    mutating func next(_ input: inout ByteBuffer) throws(HTTPMessageError) -> Piece? {
+    /// - Throws: ``ForwardingError`` if the framing is invalid.
+    mutating func next(_ input: inout ByteBuffer) throws(ForwardingError) -> Piece? {
         guard !hasToldEnd else { return nil }
         while true {
             switch state {
@@ -121,7 +121,7 @@ struct BodyReader {
         return .data(slice)
     }
 
-    private mutating func addTrailer(_ line: ArraySlice<UInt8>) throws(HTTPMessageError) {
+    private mutating func addTrailer(_ line: ArraySlice<UInt8>) throws(ForwardingError) {
         guard !line.isEmpty else {
             state = .ended
             return
@@ -135,7 +135,7 @@ struct BodyReader {
     /// Parses the hexadecimal digits of a chunk size.
     ///
     /// Extensions are dropped (RFC 9112 §7.1.1).
-    private static func chunkSize(_ line: ArraySlice<UInt8>) throws(HTTPMessageError) -> Int64 {
+    private static func chunkSize(_ line: ArraySlice<UInt8>) throws(ForwardingError) -> Int64 {
         let digits = line.prefix { $0.hexDigitValue != nil }
         let significant = digits.drop { $0 == UInt8(ascii: "0") }
         let rest = line[digits.endIndex...]

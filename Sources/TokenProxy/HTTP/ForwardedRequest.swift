@@ -16,8 +16,8 @@ struct ForwardedRequest {
     ///   - authorization: scheme and token.
     ///   - proof: the proof of possession of the token's key (RFC 9449 §4.2).
     /// - Returns: the head with its empty line.
-    /// - Throws: ``HTTPMessageError`` if `Destination` is outside of the listener.
-    func head(authorization: String, proof: String?) throws(HTTPMessageError) -> ByteBuffer {
+    /// - Throws: ``ForwardingError`` if `Destination` is outside of the listener.
+    func head(authorization: String, proof: String?) throws(ForwardingError) -> ByteBuffer {
         var head = ByteBufferAllocator().buffer(capacity: 1024)
         head.writeBytes(request.method)
         head.writeStaticString(" ")
@@ -70,8 +70,8 @@ struct ForwardedRequest {
     }
 
     /// Replaces the listener's address in a `Destination` by that of the upstream (RFC 4918 §10.3).
-    private func destination(_ value: ArraySlice<UInt8>) throws(HTTPMessageError) -> ArraySlice<UInt8> {
-        let refusal = HTTPMessageError.malformed("Destination is not an address of this listener")
+    private func destination(_ value: ArraySlice<UInt8>) throws(ForwardingError) -> ArraySlice<UInt8> {
+        let refusal = ForwardingError.malformed("Destination is not an address of this listener")
         var target = value
         let scheme = Array("http://".utf8)
         if value.prefix(scheme.count).saysTheSame(as: scheme[...]) {

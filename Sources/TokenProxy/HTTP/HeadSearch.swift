@@ -20,20 +20,20 @@ struct HeadSearch {
     /// Line ends before the head are skipped (RFC 9112 §2.2).
     ///
     /// - Returns: the head, or `nil` if it is incomplete.
-    /// - Throws: ``HTTPMessageError`` if the head is too long, or if a line ends with a bare line feed. The
+    /// - Throws: ``ForwardingError`` if the head is too long, or if a line ends with a bare line feed. The
     ///   sender of such lines would never send the expected end of the head.
-    mutating func take(from input: inout ByteBuffer) throws(HTTPMessageError) -> [UInt8]? {
+    mutating func take(from input: inout ByteBuffer) throws(ForwardingError) -> [UInt8]? {
         // A single byte may be the first half of a line end.
         if searched <= 1 { skipLineEnds(&input) }
         guard let end = try end(in: input) else {
             searched = input.readableBytes
             guard searched <= longest else {
-                throw HTTPMessageError(431, "the head is longer than \(longest) bytes")
+                throw ForwardingError(431, "the head is longer than \(longest) bytes")
             }
             return nil
         }
         searched = 0
-        guard end <= longest else { throw HTTPMessageError(431, "the head is longer than \(longest) bytes") }
+        guard end <= longest else { throw ForwardingError(431, "the head is longer than \(longest) bytes") }
         let head = input.readBytes(length: end - 4)
         input.moveReaderIndex(forwardBy: 4)
         return head
@@ -46,7 +46,7 @@ struct HeadSearch {
     }
 
     /// Returns the size of the head with its empty line, or `nil` if the head is incomplete.
-    private func end(in input: ByteBuffer) throws(HTTPMessageError) -> Int? {
+    private func end(in input: ByteBuffer) throws(ForwardingError) -> Int? {
         let bytes = input.readableBytesView
         var rest = bytes.dropFirst(searched)
         while let feed = rest.firstIndex(of: 0x0A) {
@@ -65,9 +65,9 @@ extension ByteBuffer {
     /// Takes a line from the readable bytes, without its CR LF.
     ///
     /// - Returns: the line, or `nil` if it is incomplete.
-    /// - Throws: ``HTTPMessageError`` for a bare line feed, or if there is no line end within `longest`
+    /// - Throws: ``ForwardingError`` for a bare line feed, or if there is no line end within `longest`
     ///   bytes.
-    mutating func takeLine(longest: Int) throws(HTTPMessageError) -> ArraySlice<UInt8>? {
+    mutating func takeLine(longest: Int) throws(ForwardingError) -> ArraySlice<UInt8>? {
         let view = readableBytesView
         guard let feed = view.prefix(longest + 2).firstIndex(of: 0x0A) else {
             guard view.count <= longest + 1 else {

@@ -62,7 +62,7 @@ extension LocalResponse {
     private static let problemType = "application/problem+json"
 
     /// Creates the response to a request that is not forwarded.
-    init(_ fault: HTTPMessageError) {
+    init(_ fault: ForwardingError) {
         let problem: JSONValue = [
             "type": "about:blank", "title": .string(LocalResponse.phrases[fault.status] ?? "Refused"),
             "status": .integer(fault.status), "detail": .string(fault.message),

@@ -28,18 +28,18 @@ struct ProxiedRequest: Sendable {
     private static let methodsIdempotent =
         ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT"].map { Array($0.utf8) }
 
-    init(_ head: MessageHead) throws(HTTPMessageError) {
+    init(_ head: MessageHead) throws(ForwardingError) {
         guard let line = HTTPSyntax.requestLine(head.startLine) else {
             throw .malformed("the first line is not a request line")
         }
         let isHTTP11 = line.isVersion("HTTP/1.1")
         guard isHTTP11 || line.isVersion("HTTP/1.0") else {
-            throw HTTPMessageError(505, "this listener supports only HTTP/1.1 and HTTP/1.0")
+            throw ForwardingError(505, "this listener supports only HTTP/1.1 and HTTP/1.0")
         }
         // TRACE would return a response with the token in it. The comparison ignores case, as some servers
         // do.
         guard !ProxiedRequest.methodsRefused.contains(where: line.method.says) else {
-            throw HTTPMessageError(405, "the method \(line.method.text) is not forwarded")
+            throw ForwardingError(405, "the method \(line.method.text) is not forwarded")
         }
         guard line.target.first == UInt8(ascii: "/") else {
             throw .malformed("the request target is not a path")
@@ -97,7 +97,7 @@ struct ProxiedRequest: Sendable {
     private static func host(
         _ values: [ArraySlice<UInt8>],
         _ isHTTP11: Bool
-    ) throws(HTTPMessageError) -> ArraySlice<UInt8>? {
+    ) throws(ForwardingError) -> ArraySlice<UInt8>? {
         guard values.count <= 1, !isHTTP11 || values.count == 1 else {
             throw .malformed("exactly one Host is required")
         }
@@ -107,7 +107,7 @@ struct ProxiedRequest: Sendable {
         return host
     }
 
-    private static func framing(_ head: MessageHead, _ isHTTP11: Bool) throws(HTTPMessageError) -> BodyFraming
+    private static func framing(_ head: MessageHead, _ isHTTP11: Bool) throws(ForwardingError) -> BodyFraming
     {
         let lengths = head.values(.contentLength)
         let codings = head.values(.transferEncoding)
@@ -116,7 +116,7 @@ struct ProxiedRequest: Sendable {
         }
         if let coding = codings.first {
             guard isHTTP11, coding.says("chunked") else {
-                throw HTTPMessageError(isHTTP11 ? 501 : 400, "the body's Transfer-Encoding is not chunked")
+                throw ForwardingError(isHTTP11 ? 501 : 400, "the body's Transfer-Encoding is not chunked")
             }
             return .chunked
         }
@@ -125,10 +125,10 @@ struct ProxiedRequest: Sendable {
         return .length(number)
     }
 
-    private static func expectation(_ values: [ArraySlice<UInt8>]) throws(HTTPMessageError) -> Bool {
+    private static func expectation(_ values: [ArraySlice<UInt8>]) throws(ForwardingError) -> Bool {
         guard let first = values.first else { return false }
         guard values.count == 1, first.says("100-continue") else {
-            throw HTTPMessageError(417, "the only supported expectation is 100-continue")
+            throw ForwardingError(417, "the only supported expectation is 100-continue")
         }
         return true
     }

@@ -18,8 +18,8 @@ struct UpstreamResponse: Sendable {
     /// - Parameters:
     ///   - head: its lines.
     ///   - isHead: whether the request was `HEAD`, so that the response has no body.
-    /// - Throws: ``HTTPMessageError`` if the response cannot be forwarded.
-    init(_ head: MessageHead, toHead isHead: Bool) throws(HTTPMessageError) {
+    /// - Throws: ``ForwardingError`` if the response cannot be forwarded.
+    init(_ head: MessageHead, toHead isHead: Bool) throws(ForwardingError) {
         let line = head.startLine
         let isHTTP11 = line.starts(with: "HTTP/1.1 ".utf8)
         let rest = line.dropFirst(9)
@@ -64,7 +64,7 @@ struct UpstreamResponse: Sendable {
         _ status: Int,
         isHTTP11: Bool,
         isHead: Bool
-    ) throws(HTTPMessageError) -> BodyFraming {
+    ) throws(ForwardingError) -> BodyFraming {
         let lengths = head.values(.contentLength)
         let codings = head.values(.transferEncoding)
         guard lengths.count <= 1, codings.count <= 1, lengths.isEmpty || codings.isEmpty else {

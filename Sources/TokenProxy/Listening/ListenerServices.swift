@@ -7,18 +7,18 @@ import NIOCore
 ///
 /// Unchecked: confined to the event loop.
 final class ListenerServices: @unchecked Sendable {
-    let table: ListenerTable
+    let table: ListenerDefinition
     let coordinator: CredentialProvider
     let agent: AgentConnectionPool
     /// The connections to the upstream, or `nil` for an endpoint.
     let pool: UpstreamPool?
-    let report: ProxyReport
+    let report: ProxyTelemetry
 
     init(
-        _ table: ListenerTable,
+        _ table: ListenerDefinition,
         agent: AgentConnectionPool,
         watch: EventWatch,
-        report: ProxyReport
+        report: ProxyTelemetry
     ) throws(AgentError) {
         self.table = table
         self.agent = agent

@@ -165,13 +165,13 @@ final class ServedListener: @unchecked Sendable {
     /// request.
     ///
     /// Such a page can reach every TCP address of this machine, under any host name.
-    func check(_ request: ProxiedRequest) throws(HTTPMessageError) {
+    func check(_ request: ProxiedRequest) throws(ForwardingError) {
         guard isTCP else { return }
         guard isExpectedHost(request.host) else { throw .malformed("Host is not this listener's address") }
         guard !request.has(.origin),
             request.only("sec-fetch-site").map({ $0.says("none") }) ?? !request.has(.fetchSite),
             request.fields.allSatisfy({ !$0.name.says("referer") || isOwnReferer($0.value) })
-        else { throw HTTPMessageError(403, "requests from web pages are not allowed") }
+        else { throw ForwardingError(403, "requests from web pages are not allowed") }
     }
 
     /// Returns whether the page in a `Referer` is on the listener or on the upstream.
@@ -200,7 +200,7 @@ final class ServedListener: @unchecked Sendable {
 ///
 /// Unchecked: confined to the event loop.
 private final class ConnectionIntake: @unchecked Sendable {
-    private struct NotOurs: Error {}
+    private struct ConnectionRefusedError: Error {}
 
     private let owner: ConnectionUserLookup
     weak var listener: ServedListener?
@@ -211,17 +211,17 @@ private final class ConnectionIntake: @unchecked Sendable {
 
     /// Accepts a connection, or throws and thereby closes it.
     func take(_ channel: any Channel) throws {
-        guard let listener, listener.hasRoom else { throw NotOurs() }
+        guard let listener, listener.hasRoom else { throw ConnectionRefusedError() }
         guard owner.isServed(channel, isTCP: listener.isTCP, listener.services.table.users) else {
             listener.recordStranger()
-            throw NotOurs()
+            throw ConnectionRefusedError()
         }
         try channel.pipeline.syncOperations.addHandler(ClientConnection(listener: listener))
     }
 }
 
 extension AgentError {
-    fileprivate static func cannotListen(_ table: ListenerTable, _ error: any Error) -> AgentError {
+    fileprivate static func cannotListen(_ table: ListenerDefinition, _ error: any Error) -> AgentError {
         let number = (error as? IOError)?.errnoCode ?? 0
         let reason = number == 0 ? "\(error)" : systemMessage(number)
         let place =

@@ -64,7 +64,7 @@ final class SocketFile: @unchecked Sendable {
     }
 
     private static func checkDirectory(of path: String) throws(AgentError) {
-        do throws(SocketDirectory.Fault) {
+        do throws(SocketDirectory.DirectoryError) {
             try SocketDirectory.check(SocketDirectory.parent(of: path), isOpenToOthers: true)
         } catch {
             switch error {

@@ -25,7 +25,7 @@ final class ControlChannel: ChannelInboundHandler, @unchecked Sendable {
 
     /// Activates the tables in a line and sends the result.
     func apply(_ line: [UInt8]) {
-        guard let message = ListenersMessage(parsing: line) else {
+        guard let message = ListenersSetupMessage(parsing: line) else {
             return say(.failure(AgentError(.internal, "cannot parse the tables")))
         }
         isApplying = true
@@ -37,7 +37,7 @@ final class ControlChannel: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func say(_ result: Result<[ListeningPlaceMessage], AgentError>) {
-        let message = ListeningMessage {
+        let message = ListeningResultMessage {
             switch result {
             case .success(let places): $0.listening = places
             case .failure(let error):

@@ -16,18 +16,18 @@ final class Proxy: @unchecked Sendable {
     private let loop: any EventLoop
     private let owner: ConnectionUserLookup
     private let agent: AgentConnectionPool
-    private let report: ProxyReport
+    private let report: ProxyTelemetry
     private let drops = CacheInvalidationList()
     private let watch: EventWatch
     /// The listeners by address, or by name for listeners on any free port.
-    private var listeners: [Place: ServedListener] = [:]
-    private var order: [Place] = []
+    private var listeners: [ListenerKey: ServedListener] = [:]
+    private var order: [ListenerKey] = []
 
-    private enum Place: Hashable {
+    private enum ListenerKey: Hashable {
         case address(ListenAddress)
         case anyPort(name: String)
 
-        init(_ table: ListenerTable) {
+        init(_ table: ListenerDefinition) {
             if case .loopback(_, port: 0) = table.address {
                 self = .anyPort(name: table.name)
             } else {
@@ -45,7 +45,7 @@ final class Proxy: @unchecked Sendable {
         self.loop = loop
         self.owner = owner
         agent = AgentConnectionPool(socket: agentSocket, loop: loop)
-        report = ProxyReport(pool: pool, loop: loop)
+        report = ProxyTelemetry(pool: pool, loop: loop)
         watch = EventWatch(link: agent) { [drops] in
             for coordinator in drops.desks { coordinator.drop() }
         }
@@ -54,18 +54,18 @@ final class Proxy: @unchecked Sendable {
     /// Activates tables: opens new listeners, ends removed ones, and keeps unchanged ones.
     ///
     /// If one of the listeners cannot be opened, nothing changes.
-    func apply(_ message: ListenersMessage, _ applied: @escaping Applied) {
-        var wanted: [(place: Place, services: ListenerServices)] = []
+    func apply(_ message: ListenersSetupMessage, _ applied: @escaping Applied) {
+        var wanted: [(place: ListenerKey, services: ListenerServices)] = []
         do throws(AgentError) {
-            var tables: [ListenerTable] = []
-            for listener in message.listeners ?? [] { tables.append(try ListenerTable(listener)) }
-            if let metrics = message.metrics { tables.append(try ListenerTable(metricsAt: metrics)) }
+            var tables: [ListenerDefinition] = []
+            for listener in message.listeners ?? [] { tables.append(try ListenerDefinition(listener)) }
+            if let metrics = message.metrics { tables.append(try ListenerDefinition(metricsAt: metrics)) }
             for table in tables {
-                if let present = listeners[Place(table)], present.services.table == table {
-                    wanted.append((Place(table), present.services))
+                if let present = listeners[ListenerKey(table)], present.services.table == table {
+                    wanted.append((ListenerKey(table), present.services))
                 } else {
                     let services = try ListenerServices(table, agent: agent, watch: watch, report: report)
-                    wanted.append((Place(table), services))
+                    wanted.append((ListenerKey(table), services))
                 }
             }
         } catch {
@@ -100,9 +100,9 @@ final class Proxy: @unchecked Sendable {
     ///
     /// If one fails, those opened before it are closed.
     private func open(
-        _ rest: [(place: Place, services: ListenerServices)],
-        _ opened: [Place: ServedListener],
-        _ done: @escaping (Result<[Place: ServedListener], AgentError>) -> Void
+        _ rest: [(place: ListenerKey, services: ListenerServices)],
+        _ opened: [ListenerKey: ServedListener],
+        _ done: @escaping (Result<[ListenerKey: ServedListener], AgentError>) -> Void
     ) {
         guard let next = rest.first else { return done(.success(opened)) }
         ServedListener.open(next.services, owner, on: loop) { [self] result in
@@ -119,8 +119,8 @@ final class Proxy: @unchecked Sendable {
     }
 
     private func take(
-        _ wanted: [(place: Place, services: ListenerServices)],
-        _ opened: [Place: ServedListener]
+        _ wanted: [(place: ListenerKey, services: ListenerServices)],
+        _ opened: [ListenerKey: ServedListener]
     ) {
         for (place, listener) in opened { listeners[place] = listener }
         let staying = Set(wanted.map(\.place))

@@ -31,7 +31,7 @@ package struct ProxyProgram {
     ///
     /// - Throws: ``AgentError`` if no tables arrive, or if the kernel cannot be queried about connections.
     package init() throws(AgentError) {
-        guard let line = ProxyProgram.readLine(), let message = ListenersMessage(parsing: line),
+        guard let line = ProxyProgram.readLine(), let message = ListenersSetupMessage(parsing: line),
             let socket = message.socket
         else {
             throw AgentError(.badRequest, "this program is started by tokenctl proxy, not by hand")

@@ -19,7 +19,7 @@ protocol UpstreamResponseDelegate: AnyObject {
     /// Reports that the upstream accepts bytes again.
     func upstreamBecameWritable()
     /// Reports that no more bytes arrive, with `nil` if the connection ended without an error of the upstream.
-    func upstreamEnded(_ fault: HTTPMessageError?)
+    func upstreamEnded(_ fault: ForwardingError?)
 }
 
 /// A connection to an upstream, used for one request at a time.
@@ -133,7 +133,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Passes input to the receiver as far as the receiver takes it, then reads more.
     func pump() {
         intake.run {
-            do throws(HTTPMessageError) {
+            do throws(ForwardingError) {
                 try handOn()
             } catch {
                 fail(error.status == 502 ? error : .badAnswer("is malformed: \(error.message)"))
@@ -141,7 +141,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    private func handOn() throws(HTTPMessageError) {
+    private func handOn() throws(ForwardingError) {
         while let receiver, receiver.takesAnswer {
             guard try step(receiver) else {
                 receiver.answerPaused()
@@ -162,7 +162,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Passes one piece to the receiver.
     ///
     /// - Returns: `false` if there is none.
-    private func step(_ receiver: any UpstreamResponseDelegate) throws(HTTPMessageError) -> Bool {
+    private func step(_ receiver: any UpstreamResponseDelegate) throws(ForwardingError) -> Bool {
         switch state {
         case .opening, .resting, .ended: return false
         case .tunnel:
@@ -198,7 +198,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     private func take(
         _ answer: UpstreamResponse,
         _ receiver: any UpstreamResponseDelegate
-    ) throws(HTTPMessageError) {
+    ) throws(ForwardingError) {
         if answer.isInterim {
             interimCount += 1
             guard interimCount <= UpstreamConnection.maximumInterim else {
@@ -238,7 +238,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         guard case .opening(let ready) = state else { return }
         if let rejectionReason = tls?.rejectionReason(to: security?.peerCertificate) {
             state = .ended
-            ready.fail(HTTPMessageError(502, rejectionReason))
+            ready.fail(ForwardingError(502, rejectionReason))
             return context.close(promise: nil)
         }
         _ = try? context.channel.syncOptions?.setOption(.autoRead, value: false)
@@ -268,7 +268,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         guard case .opening(let ready) = state else { return end(.closed) }
         state = .ended
         channel = nil
-        ready.fail(HTTPMessageError(502, "the upstream closed the connection before it was ready"))
+        ready.fail(ForwardingError(502, "the upstream closed the connection before it was ready"))
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -303,7 +303,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         if isWhole { receiver?.answerEnded([]) } else { receiver?.upstreamEnded(nil) }
     }
 
-    private func fail(_ fault: HTTPMessageError) {
+    private func fail(_ fault: ForwardingError) {
         let receiver = receiver
         pool?.forget(self)
         close()

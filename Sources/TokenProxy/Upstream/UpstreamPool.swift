@@ -12,7 +12,7 @@ import Text
 ///
 /// Unchecked: confined to the event loop.
 final class UpstreamPool: @unchecked Sendable {
-    typealias Taken = (Result<UpstreamConnection, HTTPMessageError>) -> Void
+    typealias Taken = (Result<UpstreamConnection, ForwardingError>) -> Void
 
     /// The maximum number of idle connections.
     ///
@@ -106,7 +106,7 @@ final class UpstreamPool: @unchecked Sendable {
         let connection = UpstreamConnection(tls: tls, ready: ready)
         let bound = LoopBound(connection)
         let limit = loop.scheduleTask(in: UpstreamPool.connectTime) { [upstream] in
-            ready.fail(HTTPMessageError(504, "no response from \(upstream.origin)"))
+            ready.fail(ForwardingError(504, "no response from \(upstream.origin)"))
         }
         let bootstrap = ClientBootstrap(group: loop)
             // The TLS handshake needs automatic reading. After the handshake, reading follows the client.
@@ -156,24 +156,24 @@ final class UpstreamPool: @unchecked Sendable {
     }
 
     /// The conversion of an error into a response for the client.
-    private var fault: @Sendable (any Error) -> HTTPMessageError {
+    private var fault: @Sendable (any Error) -> ForwardingError {
         { [upstream, tunnel] error in
             guard let failure = error as? ProxyFailure, let tunnel else {
                 return UpstreamPool.fault(error, at: upstream)
             }
-            return HTTPMessageError(502, "\(upstream.origin): \(failure.message(of: tunnel.proxy))")
+            return ForwardingError(502, "\(upstream.origin): \(failure.message(of: tunnel.proxy))")
         }
     }
 
     /// Returns the response for a failed connection to `upstream`.
-    static func fault(_ error: any Error, at upstream: UpstreamAddress) -> HTTPMessageError {
+    static func fault(_ error: any Error, at upstream: UpstreamAddress) -> ForwardingError {
         switch error {
-        case let fault as HTTPMessageError: fault
+        case let fault as ForwardingError: fault
         case let error as NIOConnectionError:
-            HTTPMessageError(502, "cannot connect to \(upstream.origin): \(reason(error))")
-        case is NIOSSLExtraError: HTTPMessageError(502, UpstreamTLS.otherHost)
-        case let error as NIOSSLError: HTTPMessageError(502, handshakeFailure(error, at: upstream))
-        default: HTTPMessageError(502, "cannot connect to \(upstream.origin)")
+            ForwardingError(502, "cannot connect to \(upstream.origin): \(reason(error))")
+        case is NIOSSLExtraError: ForwardingError(502, UpstreamTLS.otherHost)
+        case let error as NIOSSLError: ForwardingError(502, handshakeFailure(error, at: upstream))
+        default: ForwardingError(502, "cannot connect to \(upstream.origin)")
         }
     }
 

@@ -50,8 +50,8 @@ struct ConfigurationCheck {
     private func report(
         _ problems: [ConfigurationProblem],
         of settings: Settings? = nil
-    ) -> ConfigurationCheckMessage {
-        ConfigurationCheckMessage {
+    ) -> ConfigurationCheckResultMessage {
+        ConfigurationCheckResultMessage {
             $0.file = path
             $0.isGood = problems.isEmpty
             $0.sessions = settings.map { Int64($0.sessions.count) }
@@ -60,7 +60,7 @@ struct ConfigurationCheck {
         }
     }
 
-    private func print(_ report: ConfigurationCheckMessage) {
+    private func print(_ report: ConfigurationCheckResultMessage) {
         Console.write(report.json.text + "\n")
     }
 }

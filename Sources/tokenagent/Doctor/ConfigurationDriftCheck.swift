@@ -44,7 +44,7 @@ struct ConfigurationDriftCheck {
     /// The agent uses it anyway.
     private func secrets() -> [DiagnosticCheck] {
         configuration.secretFiles.compactMap { session, path in
-            guard let objection = SecretFile.objection(to: path) else { return nil }
+            guard let objection = SecretFileCheck.objection(to: path) else { return nil }
             let detail = "session.\(session).client_secret_file: \(path): \(objection.message)"
             return check(.warning, detail, remedy: objection.remedy, of: session)
         }

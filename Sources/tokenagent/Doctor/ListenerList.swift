@@ -24,7 +24,7 @@ struct ListenerList {
     func print() throws(StartFailure) {
         // The configuration may contain a client secret.
         try ProcessHardening.refuseInspection()
-        var message = ListenersMessage()
+        var message = ListenersSetupMessage()
         message.socket = places.socket
         message.listeners = try listeners()
         Console.write(message.json.text + "\n")

@@ -16,7 +16,7 @@ struct ServerCheck: Sendable {
 
     let servers: AuthorizationServers
     /// The proxy for servers that no session uses yet.
-    let proxy: ProxyChoice
+    let proxy: ProxySetting
     let eventLoop: any EventLoop
 
     /// Checks a server once for all `sessions`, which use it with the same trust settings.
@@ -24,7 +24,7 @@ struct ServerCheck: Sendable {
     /// - Returns: The result, and the time by which the server's clock is ahead of this computer's, if the
     ///   server sent it.
     func check(
-        _ place: ProbedServer,
+        _ place: ServerCheckTarget,
         of sessions: [SessionName]
     ) async -> (check: DiagnosticCheck, clockLead: Duration?) {
         let name = "server \(place.address)"
@@ -94,7 +94,7 @@ struct ServerCheck: Sendable {
         return await work.value
     }
 
-    private func remedy(for kind: FailureClass, _ place: ProbedServer, _ sessions: [SessionName]) -> Remedy {
+    private func remedy(for kind: FailureClass, _ place: ServerCheckTarget, _ sessions: [SessionName]) -> Remedy {
         let tables = sessions.map { "[session.\($0)]" }.joined(separator: ", ")
         switch kind {
         case .insecure where place.trust.caFile == nil:

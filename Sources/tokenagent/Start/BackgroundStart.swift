@@ -54,7 +54,7 @@ struct BackgroundStart {
             // The agent that holds the store was started at the same moment and has no socket yet, or it is
             // stopping.
             if let agent = try awaitOther() { return told(agent) }
-            if StoreHolder.exists(places.stateDirectory) { throw failure(started) }
+            if StoreHolderLookup.exists(places.stateDirectory) { throw failure(started) }
         }
     }
 
@@ -69,7 +69,7 @@ struct BackgroundStart {
     private func running() throws(StartFailure) -> DiscoveredAgent? {
         do throws(AgentError) {
             guard let agent = try DiscoveredAgent.find(socket: places.socket) else {
-                return StoreHolder.agent(of: places.stateDirectory)
+                return StoreHolderLookup.agent(of: places.stateDirectory)
             }
             guard agent.uses(places.stateDirectory) else {
                 throw AgentError(
@@ -91,7 +91,7 @@ struct BackgroundStart {
         let deadline = ContinuousClock.now + BackgroundStart.timeout
         while ContinuousClock.now < deadline {
             if let agent = try running() { return agent }
-            guard StoreHolder.exists(places.stateDirectory) else { return nil }
+            guard StoreHolderLookup.exists(places.stateDirectory) else { return nil }
             usleep(20_000)
         }
         return nil
@@ -110,9 +110,9 @@ struct BackgroundStart {
         guard unsafe hardening_pipe(&ends) == 0 else { throw .system("create a pipe") }
         defer { close(ends[0]) }
         let start = ProgramStart(
-            executable: ProcessEnvironment.executable,
+            executable: CurrentProcess.executable,
             arguments: arguments,
-            environment: EnvironmentScrub.forBackground(environment),
+            environment: EnvironmentFilter.forBackground(environment),
             descriptors: [2: 2, BackgroundStart.readiness: ends[1]],
             placement: .ownSession,
             directory: "/"
@@ -125,7 +125,7 @@ struct BackgroundStart {
             throw StartFailure(.internal, error.message)
         }
         close(ends[1])
-        let report = Descriptor.readAll(ends[0])
+        let report = DescriptorIO.readAll(ends[0])
         guard report != BackgroundStart.ready else { return (report, 0) }
         return (report, status(of: child))
     }

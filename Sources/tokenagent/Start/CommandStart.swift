@@ -21,8 +21,8 @@ struct CommandStart {
 
     func run(_ command: [String]) throws(StartFailure) -> Never {
         let agent = try BackgroundStart(options, places, environment, endsWithParent: true).start()
-        ProcessEnvironment.set("TOKENAGENT_SOCK", agent.socket)
-        ProcessEnvironment.set("TOKENAGENT_PID", "\(agent.pid)")
+        CurrentProcess.set("TOKENAGENT_SOCK", agent.socket)
+        CurrentProcess.set("TOKENAGENT_PID", "\(agent.pid)")
         var arguments = unsafe command.map { unsafe strdup($0) } + [nil]
         unsafe execvp(command[0], &arguments)
         let reason = errno

@@ -6,7 +6,7 @@ import Glibc
 enum Console {
     /// Writes a line to standard error.
     static func tell(_ line: String) {
-        Descriptor.write("tokenagent: \(line)\n", to: 2)
+        DescriptorIO.write("tokenagent: \(line)\n", to: 2)
     }
 
     static func tell(_ failure: StartFailure) {
@@ -17,11 +17,11 @@ enum Console {
     ///
     /// If that fails, the program ends, as a reader must not take a part for the whole.
     static func write(_ text: String) {
-        guard Descriptor.write(text, to: 1) else { exit(1) }
+        guard DescriptorIO.write(text, to: 1) else { exit(1) }
     }
 }
 
-enum Descriptor {
+enum DescriptorIO {
     /// Writes all of `text`.
     ///
     /// - Returns: `true` if it was written.

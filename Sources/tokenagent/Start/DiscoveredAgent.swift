@@ -34,7 +34,7 @@ struct DiscoveredAgent {
     /// uses the store.
     private static func find(_ places: AgentLocations) throws(AgentError) -> DiscoveredAgent? {
         if let agent = try find(socket: places.socket) { return agent }
-        return places.isSocketNamed ? nil : StoreHolder.agent(of: places.stateDirectory)
+        return places.isSocketNamed ? nil : StoreHolderLookup.agent(of: places.stateDirectory)
     }
 
     /// Returns whether `directory` is the agent's state directory, perhaps under another path.

@@ -16,14 +16,14 @@ enum ForegroundAgent {
     static func run(
         _ options: StartOptions,
         _ environment: [String: String],
-        _ workflow: WorkflowVariables?
+        _ workflow: GitHubActionsVariables?
     ) throws(StartFailure) {
         do throws(StartFailure) {
             try serve(options, environment, workflow)
         } catch {
             guard let readiness = options.readiness else { throw error }
             // The process that started this one tells the user, or knows that the error does not matter.
-            Descriptor.write(error.lines.map { $0 + "\n" }.joined(), to: readiness)
+            DescriptorIO.write(error.lines.map { $0 + "\n" }.joined(), to: readiness)
             exit(error.code.exitStatus)
         }
     }
@@ -31,7 +31,7 @@ enum ForegroundAgent {
     private static func serve(
         _ options: StartOptions,
         _ environment: [String: String],
-        _ workflow: WorkflowVariables?
+        _ workflow: GitHubActionsVariables?
     ) throws(StartFailure) -> Never {
         try ProcessHardening.refuseInspection()
         hardening_share_heap()
@@ -43,18 +43,18 @@ enum ForegroundAgent {
         if let path = inherited?.boundPath { places.socket = path }
         if inherited != nil { try StoreTakeover.run(places.stateDirectory) }
         let runner = try CommandRunnerStart.start(options, places, environment)
-        ProcessEnvironment.keep(only: EnvironmentScrub.forAgent(environment))
+        CurrentProcess.keep(only: EnvironmentFilter.forAgent(environment))
         try ProcessHardening.refuseNewRights()
         if inherited == nil { try prepareDirectory(of: places.socket) }
         places.makeConfigurationDirectory()
 
         let assembly = try AgentAssembly(options, places, environment, workflow, runner: runner)
         let socket = if let inherited { inherited } else { try listen(at: places.socket) }
-        TokenDirectories.removeLeftovers(besideSocket: places.socket)
+        ExecTokenDirectories.removeLeftovers(besideSocket: places.socket)
         let agent = try assembly.start(on: socket)
         if let readiness = options.readiness {
-            Descriptor.leaveTerminal()
-            Descriptor.write(BackgroundStart.ready, to: readiness)
+            DescriptorIO.leaveTerminal()
+            DescriptorIO.write(BackgroundStart.ready, to: readiness)
             close(readiness)
         }
         let summary = assembly.summary

@@ -50,7 +50,7 @@ struct LineLogHandler: LogHandler {
         for (key, value) in values.sorted(by: { $0.key < $1.key }) { line += " \(key)=\(quoted("\(value)"))" }
         line = line.printable
         switch output {
-        case .standardError(isJournal: true): Descriptor.write("<\(event.level.priority)>\(line)\n", to: 2)
+        case .standardError(isJournal: true): DescriptorIO.write("<\(event.level.priority)>\(line)\n", to: 2)
         case .standardError(isJournal: false): tell(event.level, line)
         case .background(let log):
             log.write("\(event.level): \(line)", priority: event.level.priority)
@@ -59,7 +59,7 @@ struct LineLogHandler: LogHandler {
     }
 
     private func tell(_ level: Logger.Level, _ line: String) {
-        Descriptor.write("\(LogTime.text("%Y-%m-%d %H:%M:%S")) \(level): \(line)\n", to: 2)
+        DescriptorIO.write("\(LogTime.text("%Y-%m-%d %H:%M:%S")) \(level): \(line)\n", to: 2)
     }
 
     private func quoted(_ text: String) -> String {

@@ -25,8 +25,8 @@ enum Program {
 
     private static func be(_ options: StartOptions) throws(StartFailure) {
         // An agent removes secrets from the environment before anything copies it.
-        let workflow = options.form == .foreground ? WorkflowVariables() : nil
-        let environment = ProcessEnvironment.current
+        let workflow = options.form == .foreground ? GitHubActionsVariables() : nil
+        let environment = CurrentProcess.current
         if let objection = ProcessHardening.objection(allowsRoot: options.allowsRoot) {
             throw StartFailure(.denied, objection)
         }
@@ -39,10 +39,10 @@ enum Program {
         case .listCommands: try CommandTable.list(AgentLocations(options, environment))
         case .removeTokenFiles: try TokenFileCleanup.remove(AgentLocations(options, environment))
         case .listListeners: try ListenerList(options, environment).print()
-        case .makeFleetKey(let name, let file): try FleetKeyWork(path: file).make(name)
-        case .renewFleetKey(let file): try FleetKeyWork(path: file).rotate(.replace)
-        case .stageFleetKey(let file): try FleetKeyWork(path: file).rotate(.stage)
-        case .activateFleetKey(let file): try FleetKeyWork(path: file).rotate(.activate)
+        case .makeFleetKey(let name, let file): try FleetKeyOperations(path: file).make(name)
+        case .renewFleetKey(let file): try FleetKeyOperations(path: file).rotate(.replace)
+        case .stageFleetKey(let file): try FleetKeyOperations(path: file).rotate(.stage)
+        case .activateFleetKey(let file): try FleetKeyOperations(path: file).rotate(.activate)
         case .stop:
             try DiscoveredAgent.stop(AgentLocations(options, environment))
             Console.write(syntax(options, environment).forgettingCommands)
@@ -65,7 +65,7 @@ enum Program {
 extension StartOptions {
     fileprivate init(commandLine: [String]) throws(StartFailure) {
         do throws(UsageError) {
-            try self.init(Array(commandLine.dropFirst()), in: ProcessEnvironment.workingDirectory)
+            try self.init(Array(commandLine.dropFirst()), in: CurrentProcess.workingDirectory)
         } catch {
             throw StartFailure(error)
         }

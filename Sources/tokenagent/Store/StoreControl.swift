@@ -17,7 +17,7 @@ final class StoreControl: StoreControlling {
     /// The closure that is called when the store is unlocked after a lock, which erased the configured client
     /// secrets.
     private let onUnlock: @Sendable () -> Void
-    private let maintenance: StoreMaintenance
+    private let maintenance: StoreMaintenanceSchedule
     /// The sessions read by the last unlock, until the agent takes them.
     private let loaded = Mutex<LoadedSessions?>(nil)
     private let noticed = Mutex<[StoreProblem]>([])
@@ -30,7 +30,7 @@ final class StoreControl: StoreControlling {
     init(
         store: SessionStore,
         secrets: ExternalSecrets,
-        maintenance: StoreMaintenance,
+        maintenance: StoreMaintenanceSchedule,
         logger: Logger,
         onUnlock: @escaping @Sendable () -> Void
     ) {
@@ -46,7 +46,7 @@ final class StoreControl: StoreControlling {
     /// The error of the last unlock, or `nil` if it succeeded.
     var lastRefusal: StoreError? { refusal.withLock { $0 } }
     /// The maintenance of the counter that detects old copies of the store.
-    var counter: CounterMaintenance { maintenance.counter }
+    var counter: RollbackCounterUpdater { maintenance.counter }
 
     // MARK: Sessions
 

@@ -26,14 +26,14 @@ final class ActiveConfiguration: ConfigurationProviding {
     private let threshold: LogThreshold
     private let logger: Logger
     /// The directories that the sandbox permits, or `nil` if nothing is restricted.
-    private let reach: SandboxReach?
+    private let reach: SandboxWritableDirectories?
     /// The sealed client secrets that are written in the file.
     private let secrets = Mutex<[SessionName: SecretID]>([:])
-    private let addresses = Mutex<[ProbedServer: [SessionName]]>([:])
-    private let standing: Mutex<Standing>
+    private let addresses = Mutex<[ServerCheckTarget: [SessionName]]>([:])
+    private let standing: Mutex<LoadedSettings>
 
     /// The active settings without client secrets, and the stamp of the file they came from.
-    private struct Standing {
+    private struct LoadedSettings {
         var settings = Settings()
         /// The settings that are read only at the start.
         var atStart: SettingsAtStart?
@@ -48,7 +48,7 @@ final class ActiveConfiguration: ConfigurationProviding {
         hooks: EventHooks,
         commands: ConfiguredCommands,
         threshold: LogThreshold,
-        reach: SandboxReach?,
+        reach: SandboxWritableDirectories?,
         logger: Logger
     ) {
         self.file = file
@@ -60,14 +60,14 @@ final class ActiveConfiguration: ConfigurationProviding {
         self.threshold = threshold
         self.reach = reach
         self.logger = logger
-        standing = Mutex(Standing(stamp: ConfigurationStamp(of: file.path)))
+        standing = Mutex(LoadedSettings(stamp: ConfigurationStamp(of: file.path)))
     }
 
     /// The servers that sessions use, each with its sessions, for diagnostics.
-    var serverPlaces: [ProbedServer: [SessionName]] { addresses.withLock { $0 } }
+    var serverPlaces: [ServerCheckTarget: [SessionName]] { addresses.withLock { $0 } }
 
     /// The proxy for servers that no session uses yet.
-    var proxy: ProxyChoice { standing.withLock { $0.settings.proxy } }
+    var proxy: ProxySetting { standing.withLock { $0.settings.proxy } }
 
     /// Whether any active session is hidden from some peers.
     var hasRules: Bool { standing.withLock { $0.settings.sessions.contains { !$0.rules.isEmpty } } }
@@ -165,12 +165,12 @@ final class ActiveConfiguration: ConfigurationProviding {
         var profiles: [SessionName: ServerProfile] = [:]
         profiles.reserveCapacity(settings.sessions.count)
         var sealed: [SessionName: SecretID] = [:]
-        var places: [ProbedServer: [SessionName]] = [:]
+        var places: [ServerCheckTarget: [SessionName]] = [:]
         do throws(SealedMemoryError) {
             for session in settings.sessions {
                 let name = session.name
                 if session.server.identity.kind.isServer {
-                    places[ProbedServer(session), default: []].append(name)
+                    places[ServerCheckTarget(session), default: []].append(name)
                 }
                 profiles[name] = try session.profile { text throws(SealedMemoryError) in
                     let old = kept.contains(name) ? secrets.withLock { $0[name] } : nil
@@ -282,7 +282,7 @@ extension AgentConfiguration {
             own.policy.isReader = session.isShared && settings.fleet?.role == .reader
             sessions[session.name] = own
         }
-        lazy var lineage = SessionLineage(settings.sessions)
+        lazy var lineage = DerivationGraph(settings.sessions)
         for session in settings.sessions where session.hasNoLogin {
             let givers = lineage.ruleGivers(of: session)
             let rules = givers.compactMap { sessions[$0]?.rules }.filter { !$0.isEmpty }
@@ -371,7 +371,7 @@ extension SessionSettings {
 }
 
 extension SessionSources {
-    fileprivate init(_ sources: DerivationSources) {
+    fileprivate init(_ sources: ConfiguredSources) {
         self.init(
             subject: sources.subject.map {
                 Source(session: $0, usesIDToken: sources.usesIDToken, isShownOnce: sources.areAssertions)
@@ -384,7 +384,7 @@ extension SessionSources {
 /// A server in the diagnostics.
 ///
 /// Sessions with the same address may have different trust settings.
-struct ProbedServer: Hashable, Sendable {
+struct ServerCheckTarget: Hashable, Sendable {
     var address: String
     var trust: ServerTrust
 

@@ -32,14 +32,14 @@ struct AgentAssembly {
     /// The existing token files.
     private let fileLedger: TokenFileLedger
     /// This host's membership in its fleet, or `nil` if it is in none.
-    private let membership: FleetMembership?
+    private let membership: FleetStoreOpener?
 
     /// Prepares everything up to the moment when the socket may be opened.
     init(
         _ options: StartOptions,
         _ places: AgentLocations,
         _ environment: [String: String],
-        _ workflow: WorkflowVariables?,
+        _ workflow: GitHubActionsVariables?,
         runner: CommandRunnerStart.Sockets
     ) throws(StartFailure) {
         let settings = try AgentAssembly.settings(places)
@@ -68,7 +68,7 @@ struct AgentAssembly {
             hooks: hooks,
             commands: commands,
             threshold: threshold,
-            reach: SandboxReach(files, confinement),
+            reach: SandboxWritableDirectories(files, confinement),
             logger: logger
         )
         self.inForce = inForce
@@ -80,7 +80,7 @@ struct AgentAssembly {
             mayRun: commands.mayUnlock
         )
         membership = settings.fleet.map { [opened, threads] fleet in
-            FleetMembership(fleet, opened, threads, environment)
+            FleetStoreOpener(fleet, opened, threads, environment)
         }
         control = StoreControl(
             store: opened.store,
@@ -100,7 +100,7 @@ struct AgentAssembly {
     private static func servers(
         _ opened: OpenedStore,
         _ threads: AgentThreads,
-        _ workflow: WorkflowVariables?,
+        _ workflow: GitHubActionsVariables?,
         _ environment: [String: String],
         _ runner: CommandRunnerStart.Sockets,
         _ logger: Logger
@@ -110,12 +110,12 @@ struct AgentAssembly {
             memory: opened.memory,
             timekeeper: opened.timekeeper,
             commands: threads.secretCommands,
-            registrations: RegistrationControl(
+            registrations: ClientRegistrationStore(
                 store: opened.store,
                 pool: threads.pool,
                 eventLoop: threads.network
             ),
-            answers: ResponseRecordingControl(store: opened.store, logger: logger),
+            answers: ResponseRecordingProvider(store: opened.store, logger: logger),
             door: GuardConnector(socket: runner.door),
             variables: ProxyVariables { environment[$0] },
             eventLoopGroup: threads.network,
@@ -134,12 +134,12 @@ struct AgentAssembly {
     ///
     /// - Throws: ``StartFailure`` if the agent cannot serve.
     func start(on socket: ListeningSocket) throws(StartFailure) -> RunningAssembly {
-        let identity = AgentIdentity(
+        let identity = AgentDescription(
             version: AgentRelease.version,
             isMemoryLocked: isMemoryLocked,
             store: opened.store.stateDirectory
         )
-        let runtime = AgentRuntime(
+        let runtime = RunningAgent(
             configuration: configuration,
             ports: ports,
             identity: identity,
@@ -167,8 +167,8 @@ struct AgentAssembly {
     /// The socket's path once the runtime directory is gone.
     ///
     /// Clients find it in the lock file.
-    private var reserve: ReserveSocket {
-        ReserveSocket(path: AgentPaths.socket(inState: opened.store.stateDirectory)) {
+    private var reserve: FallbackSocket {
+        FallbackSocket(path: AgentPaths.socket(inState: opened.store.stateDirectory)) {
             [store = opened.store] in
             store.note(socket: $0)
         }
@@ -240,7 +240,7 @@ extension AgentAssembly {
         for socket in settings.sockets {
             // An error is reported when the socket is opened.
             try? ListeningSocket.prepareRestricted(socket.path, for: socket.mode)
-            TokenDirectories.removeLeftovers(besideSocket: socket.path)
+            ExecTokenDirectories.removeLeftovers(besideSocket: socket.path)
         }
         let table = CommandTable(settings)
         table.hand(to: runner)
@@ -273,15 +273,15 @@ extension AgentAssembly {
         _ settings: VaultSettings,
         _ threads: AgentThreads,
         _ logger: Logger
-    ) -> StoreMaintenance {
-        let program = CounterProgram(
+    ) -> StoreMaintenanceSchedule {
+        let program = RollbackCounterProgram(
             command: settings.rollbackCounter,
             accepted: settings.acceptedCounter,
             commands: threads.commands,
             eventLoop: threads.network
         )
-        let counter = CounterMaintenance(program: program, store: store, pool: threads.pool, logger: logger)
-        return StoreMaintenance(
+        let counter = RollbackCounterUpdater(program: program, store: store, pool: threads.pool, logger: logger)
+        return StoreMaintenanceSchedule(
             store: store,
             counter: counter,
             eventLoop: threads.network,
@@ -303,10 +303,10 @@ extension AgentAssembly {
 
 /// A serving agent.
 struct RunningAssembly: Sendable {
-    let runtime: AgentRuntime
+    let runtime: RunningAgent
     let servers: AuthorizationServers
     let store: SessionStore
-    let counter: CounterMaintenance
+    let counter: RollbackCounterUpdater
 
     /// Finishes what is in flight, then closes the store so that another agent can use it.
     func stop() async {

@@ -14,7 +14,7 @@ struct AgentThreads {
     let network: any EventLoop
     let pool: NIOThreadPool
     let commands: CommandRunnerClient
-    let secretCommands: SerialCommands
+    let secretCommands: SecretCommandRunner
 
     /// Starts the threads and takes ownership of `runner`, the agent's end of the socket to the process that
     /// runs commands.
@@ -32,6 +32,6 @@ struct AgentThreads {
             throw StartFailure(.internal, "\(error)")
         }
         commands = CommandRunnerClient(socket: runner, table: table, on: network)
-        secretCommands = SerialCommands(commands)
+        secretCommands = SecretCommandRunner(commands)
     }
 }

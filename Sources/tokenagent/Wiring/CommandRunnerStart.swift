@@ -39,7 +39,7 @@ enum CommandRunnerStart {
         let start = ProgramStart(
             executable: executable,
             arguments: [name] + source(options, places.configuration),
-            environment: EnvironmentScrub.forCommands(environment),
+            environment: EnvironmentFilter.forCommands(environment),
             descriptors: [
                 2: errors, CommandRunnerProcess.agentDescriptor: itsCommands,
                 GuardStarts.agentDescriptor: itsDoor,
@@ -64,12 +64,12 @@ enum CommandRunnerStart {
 
     /// Returns the command line with which the runner reads the commands of a reloaded configuration.
     private static func source(_ options: StartOptions, _ file: ConfigurationFile) -> [String] {
-        [ProcessEnvironment.executable, "--list-commands"] + (options.allowsRoot ? ["--allow-root"] : [])
+        [CurrentProcess.executable, "--list-commands"] + (options.allowsRoot ? ["--allow-root"] : [])
             + (file.mustExist ? ["--config=\(file.path)"] : [])
     }
 
     private static var executable: String {
-        let own = ProcessEnvironment.executable
+        let own = CurrentProcess.executable
         let directory = String(own.prefix(upTo: own.lastIndex(of: "/") ?? own.startIndex))
         let beside = "\(directory)/\(name)"
         return unsafe access(beside, X_OK) == 0 ? beside : "\(directory)/../libexec/tokenagent/\(name)"

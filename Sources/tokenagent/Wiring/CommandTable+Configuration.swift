@@ -30,7 +30,7 @@ extension CommandTable {
     ///
     /// Blocks until the table is written. Call it before any peer is connected to this process.
     func hand(to socket: Int32) {
-        Descriptor.write(RunnerFrame.handing(self), to: socket)
+        DescriptorIO.write(RunnerFrameKind.handing(self), to: socket)
     }
 
     /// Writes the commands of the configuration to standard output, as a table for the runner process.
@@ -41,7 +41,7 @@ extension CommandTable {
         try ProcessHardening.refuseInspection()
         do throws(ConfigurationProblems) {
             let settings = try places.configuration.settings(home: places.home)
-            Descriptor.write(CommandTable(settings).encoded, to: STDOUT_FILENO)
+            DescriptorIO.write(CommandTable(settings).encoded, to: STDOUT_FILENO)
         } catch {
             throw StartFailure(error)
         }

@@ -10,7 +10,7 @@ struct ServerArguments: ParsableArguments {
     var preset: Preset?
 
     @Option(help: "The kind of server.")
-    var kind: SessionKind?
+    var kind: NewSessionServerKind?
 
     @Option(
         help: ArgumentHelp("The issuer URL of the server, or the access portal.", valueName: "url")
@@ -77,7 +77,7 @@ struct ServerArguments: ParsableArguments {
     var region: String?
 
     /// The kind that was given or that other options imply.
-    var kindMeant: SessionKind { kind ?? (roleARN == nil ? preset?.kind ?? .oidc : .awsRole) }
+    var kindMeant: NewSessionServerKind { kind ?? (roleARN == nil ? preset?.kind ?? .oidc : .awsRole) }
 
     /// The configuration key for ``endpoint``.
     private var endpointKey: String {
@@ -89,13 +89,13 @@ struct ServerArguments: ParsableArguments {
     }
 
     /// The endpoints that were given, with their configuration keys.
-    var endpoints: [KnownEndpoint] {
+    var endpoints: [ServerEndpointSetting] {
         let given = [
             ("token_endpoint", tokenEndpoint), ("authorization_endpoint", authorizationEndpoint),
             ("device_authorization_endpoint", deviceAuthorizationEndpoint),
             ("revocation_endpoint", revocationEndpoint), (endpointKey, endpoint),
         ]
-        return given.compactMap { key, address in address.map { KnownEndpoint(key, $0) } }
+        return given.compactMap { key, address in address.map { ServerEndpointSetting(key, $0) } }
     }
 
     /// Whether the options identify the server.
@@ -133,9 +133,9 @@ struct ServerArguments: ParsableArguments {
     }
 }
 
-extension KnownEndpoint {
+extension ServerEndpointSetting {
     /// The option for this endpoint.
-    fileprivate var option: String { KnownEndpoint.option(giving: key) }
+    fileprivate var option: String { ServerEndpointSetting.option(giving: key) }
 
     /// Returns the option for the endpoint `key`.
     static func option(giving key: String) -> String { "--" + String(key.map { $0 == "_" ? "-" : $0 }) }

@@ -36,7 +36,7 @@ struct AddCommand: ParsableCommand {
 
     @OptionGroup var authorization: AuthorizationArguments
 
-    @OptionGroup var grant: GrantArguments
+    @OptionGroup var grant: TokenSourceArguments
 
     @Option(help: ArgumentHelp("The audience of the tokens, if the server requires one.", valueName: "name"))
     var audience: String?
@@ -140,7 +140,7 @@ struct AddCommand: ParsableCommand {
     ) throws(AgentError) {
         let notes = chosen.notes + notes
         guard !agent.wantsJSON else {
-            let message = SessionFileMessage {
+            let message = ChangedSessionFileMessage {
                 $0.session = file.name
                 $0.file = file.path
                 $0.flow = chosen.flow?.rawValue
@@ -190,7 +190,7 @@ struct AddCommand: ParsableCommand {
             isJSON: false,
             endpoint: agent.endpoint
         )
-        let body = JSONBody<LoginMembers>().finished()
+        let body = AgentRequestBody<LoginMembers>().finished()
         try conversation.logIn(AgentRequest(.post, "sessions", newSession.name, "login", body: body))
     }
 

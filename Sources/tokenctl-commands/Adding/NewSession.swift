@@ -43,20 +43,20 @@ struct NewSession {
 /// The authorization server of a requested session.
 struct NewSessionServer {
     var preset: Preset?
-    var kind = SessionKind.oidc
+    var kind = NewSessionServerKind.oidc
     /// The issuer, or the access portal for the kind `aws_sso`.
     var issuer: String?
     /// The URL of the issuer's metadata, if it cannot be derived from the issuer.
     var metadata: String?
     /// The protected resource that names the server.
     var resource: String?
-    var endpoints: [KnownEndpoint] = []
+    var endpoints: [ServerEndpointSetting] = []
     /// The AWS role that is assumed with a session's token.
     var roleARN: String?
     /// The AWS region, or `nil` if the address of the issuer or service contains it.
     var region: String?
     /// The CA certificates to trust, which are copied next to the configuration.
-    var authority: CopiedAuthority?
+    var authority: CopiedCAFile?
 
     /// Probes the server for its capabilities.
     ///
@@ -72,7 +72,7 @@ struct NewSessionServer {
         for name: String
     ) throws(AgentError) -> ServerProbeMessage? {
         guard kind == .oidc else { return nil }
-        var body = JSONBody<ExamineMembers>()
+        var body = AgentRequestBody<ExamineMembers>()
         if let issuer { body.add(\.issuer, issuer) }
         if let metadata { body.add(\.metadata, metadata) }
         if let resource { body.add(\.resource, resource) }

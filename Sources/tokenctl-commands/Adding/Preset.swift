@@ -8,13 +8,13 @@ struct Preset: Sendable {
     let name: String
     /// The URL of the provider's documentation of these values.
     let source: String
-    var kind = SessionKind.oidc
+    var kind = NewSessionServerKind.oidc
     /// The issuer, or `nil` if each account has its own.
     var issuer: String?
     /// The form of an account's issuer or access portal.
     var issuerForm = ""
     /// The endpoints of a provider without discovery.
-    var endpoints: [KnownEndpoint] = []
+    var endpoints: [ServerEndpointSetting] = []
     var flow: LoginCommand.Flow?
     var scopes = NewSession.usualScopes
     /// The port of the redirect URI, for providers that compare the URI exactly.
@@ -30,7 +30,7 @@ struct Preset: Sendable {
 }
 
 /// An endpoint that is set in the configuration.
-struct KnownEndpoint: Equatable, Sendable {
+struct ServerEndpointSetting: Equatable, Sendable {
     /// The key in the configuration.
     let key: String
     let address: String
@@ -42,7 +42,7 @@ struct KnownEndpoint: Equatable, Sendable {
 }
 
 /// The values of `kind` that `tokenctl add` can write.
-enum SessionKind: String, CaseIterable, ExpressibleByArgument {
+enum NewSessionServerKind: String, CaseIterable, ExpressibleByArgument {
     case oidc
     case oauth2
     case cognito
@@ -109,9 +109,9 @@ extension Preset {
                 + "generating-a-user-access-token-for-a-github-app",
             kind: .oauth2,
             endpoints: [
-                KnownEndpoint("authorization_endpoint", "https://github.com/login/oauth/authorize"),
-                KnownEndpoint("token_endpoint", "https://github.com/login/oauth/access_token"),
-                KnownEndpoint("device_authorization_endpoint", "https://github.com/login/device/code"),
+                ServerEndpointSetting("authorization_endpoint", "https://github.com/login/oauth/authorize"),
+                ServerEndpointSetting("token_endpoint", "https://github.com/login/oauth/access_token"),
+                ServerEndpointSetting("device_authorization_endpoint", "https://github.com/login/device/code"),
             ],
             flow: .device,
             scopes: [],

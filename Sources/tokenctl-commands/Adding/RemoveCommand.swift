@@ -41,7 +41,7 @@ struct RemoveCommand: ParsableCommand {
         try file.remove()
         try SessionFileReload(endpoint: agent.endpoint).reloadAfterRemoval()
         if agent.wantsJSON {
-            let message = SessionFileMessage {
+            let message = ChangedSessionFileMessage {
                 $0.session = session.name
                 $0.file = file.path
             }

@@ -90,7 +90,7 @@ struct ResolvedSession {
             throw AgentError(
                 .badRequest,
                 "the flow \(known.rawValue) requires \(key)",
-                remedy: .set("\(KnownEndpoint.option(giving: key)) or another --flow")
+                remedy: .set("\(ServerEndpointSetting.option(giving: key)) or another --flow")
             )
         }
         if written.contains("authorization_endpoint") { return nil }

@@ -70,7 +70,7 @@ struct SessionFile {
     /// - Throws: ``AgentError``. The configuration is then unchanged.
     func put(_ text: String) throws(AgentError) {
         try makeDirectory()
-        LockedDirectory.removeLeftovers(in: directory, named: SessionFileDraft.prefix)
+        LockedTemporaryDirectory.removeLeftovers(in: directory, named: SessionFileDraft.prefix)
         let draft = try SessionFileDraft(of: self)
         try draft.write(text)
         try draft.check()
@@ -109,7 +109,7 @@ struct SessionFile {
 /// A session file that is not in use yet, in a hidden directory that is not read and is removed with it.
 private struct SessionFileDraft: ~Copyable {
     private let file: SessionFile
-    private let directory: LockedDirectory
+    private let directory: LockedTemporaryDirectory
     private var path: String { "\(directory.path)/\(file.name).toml" }
 
     /// The prefix of the directory's name.
@@ -117,7 +117,7 @@ private struct SessionFileDraft: ~Copyable {
 
     /// Creates the directory.
     init(of file: SessionFile) throws(AgentError) {
-        directory = try LockedDirectory(in: file.directory, named: SessionFileDraft.prefix)
+        directory = try LockedTemporaryDirectory(in: file.directory, named: SessionFileDraft.prefix)
         self.file = file
     }
 

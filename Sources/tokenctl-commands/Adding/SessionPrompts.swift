@@ -31,7 +31,7 @@ struct SessionPrompts {
             issuer: given.issuer,
             metadata: given.metadata,
             resource: given.resource,
-            authority: given.caFile.map { CopiedAuthority($0, for: file) }
+            authority: given.caFile.map { CopiedCAFile($0, for: file) }
         )
         if !given.namesServer, command.grant.serviceAccountFile == nil {
             switch try provider() {
@@ -52,7 +52,7 @@ struct SessionPrompts {
         if server.kind == .oauth2, given.tokenEndpoint != nil, given.revocationEndpoint == nil,
             let answer = try Question.atTerminal("Revocation endpoint [none]"), !answer.isEmpty
         {
-            server.endpoints.append(KnownEndpoint("revocation_endpoint", answer))
+            server.endpoints.append(ServerEndpointSetting("revocation_endpoint", answer))
         }
         if server.issuer == nil, server.metadata == nil, server.resource == nil, server.kind.hasIssuer {
             let form = preset.map { ", such as \($0.issuerForm)" } ?? ""

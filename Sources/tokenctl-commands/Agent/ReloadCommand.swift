@@ -82,7 +82,7 @@ extension AgentEndpoint {
     /// The differences between the configuration and that of the running agent, or `nil` if none runs or it
     /// cannot report them.
     var pendingReload: ReloadMessage? {
-        var body = JSONBody<ReloadMembers>()
+        var body = AgentRequestBody<ReloadMembers>()
         body.add(\.check, true)
         var endpoint = self
         endpoint.mayStartAgent = false

@@ -24,7 +24,7 @@ enum TokenctlCommands {
     /// request.
     private static func status() throws -> Int32 {
         guard let order = GetOptions.ofThisProcess() else {
-            return try CommandTree.status(of: LinkName.arguments(of: CommandWords()))
+            return try CommandTree.status(of: HelperLinkNames.arguments(of: ProcessArguments()))
         }
         try order.carryOut()
         return 0

@@ -10,7 +10,7 @@ enum RejectionSign {
     /// The program repeats the request within seconds.
     case repetition(of: String)
     /// The program passes on the response of its server, or `nil` with its first request.
-    case answer(CurlResponse?, to: String, by: HostName?)
+    case answer(CurlResponse?, to: String, by: HostAndPort?)
 }
 
 /// A token request that replaces the token after signs that the previous one was rejected.
@@ -113,7 +113,7 @@ extension AgentEndpoint {
 
     /// Refreshes the token that `tokenRequest` describes, even if it is still valid.
     private func refresh(_ tokenRequest: TokenRequest) throws(AgentError) {
-        var body = JSONBody<RefreshMembers>()
+        var body = AgentRequestBody<RefreshMembers>()
         body.add(tokenRequest.scopes, tokenRequest.audience)
         let request = AgentRequest(.post, "sessions", tokenRequest.session, "refresh", body: body.finished())
         try send(request, timeout: tokenRequest.responseTimeout)

@@ -57,7 +57,7 @@ struct SessionChoice: Equatable {
     /// Selects the session whose `hosts` match `host` most closely, or returns `nil` if none does.
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` if two sessions match equally well.
-    init?(for host: HostName, among sessions: [SessionMessage]) throws(AgentError) {
+    init?(for host: HostAndPort, among sessions: [SessionMessage]) throws(AgentError) {
         let candidates = sessions.compactMap { known -> (name: String, closeness: Int, rule: HostRule)? in
             guard let name = known.session,
                 let best = SessionChoice.closest(SessionChoice.rules(known), to: host)
@@ -86,7 +86,7 @@ struct SessionChoice: Equatable {
         session.hosts?.compactMap { HostRule($0) } ?? []
     }
 
-    static func closest(_ rules: [HostRule], to host: HostName) -> (closeness: Int, rule: HostRule)? {
+    static func closest(_ rules: [HostRule], to host: HostAndPort) -> (closeness: Int, rule: HostRule)? {
         rules.compactMap { rule in rule.closeness(to: host).map { ($0, rule) } }.max { $0.0 < $1.0 }
     }
 }

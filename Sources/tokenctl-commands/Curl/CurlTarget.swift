@@ -88,7 +88,7 @@ struct CurlTarget: Equatable {
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` unless there is exactly one request with a
     ///   complete URL.
-    func proof(session: String) throws(AgentError) -> TokenRequest.Proof {
+    func proof(session: String) throws(AgentError) -> TokenRequest.ProofTarget {
         guard let url = urls.first, urls.count == 1, namesOneResource(url) else {
             throw AgentError(
                 .badRequest,
@@ -105,7 +105,7 @@ struct CurlTarget: Equatable {
                 remedy: .set("the URL with the file name at its end")
             )
         }
-        return TokenRequest.Proof(url: String(resource), method: method)
+        return TokenRequest.ProofTarget(url: String(resource), method: method)
     }
 
     /// Returns whether curl sends one request for `url`: it expands braces and brackets except those of an

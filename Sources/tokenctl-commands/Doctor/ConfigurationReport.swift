@@ -7,7 +7,7 @@ import Text
 
 /// The output of `tokenagent --check-config --json` for a configuration file.
 struct ConfigurationReport {
-    var message: ConfigurationCheckMessage
+    var message: ConfigurationCheckResultMessage
 
     var file: String { message.file ?? "" }
 
@@ -51,7 +51,7 @@ struct ConfigurationReport {
             ["--check-config", "--json"] + (file.map { ["--config", $0] } ?? [])
                 + (drafts.map { ["--drafts", $0] } ?? []) + (session.map { ["--session", $0] } ?? [])
         )
-        guard let message = run.answer.flatMap({ ConfigurationCheckMessage($0) }) else { throw run.failure }
+        guard let message = run.answer.flatMap({ ConfigurationCheckResultMessage($0) }) else { throw run.failure }
         self.message = message
     }
 }

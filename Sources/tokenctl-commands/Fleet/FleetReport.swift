@@ -81,7 +81,7 @@ struct FleetReport {
         return (["ETCD", "STATE", "VERSION", "SIZE"], rows)
     }
 
-    private func state(of member: FleetMemberMessage) -> String {
+    private func state(of member: EtcdMemberMessage) -> String {
         guard member.works == true else { return member.refused == true ? "refused" : "away" }
         return member.message == nil ? "ok" : "trouble"
     }

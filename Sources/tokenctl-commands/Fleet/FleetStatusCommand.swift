@@ -86,7 +86,7 @@ struct FleetRemoveCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var body = JSONBody<FleetRemovalMembers>()
+        var body = AgentRequestBody<FleetRemovalMembers>()
         body.add(\.host, host)
         let request = AgentRequest(.post, "fleet", "remove", body: body.finished())
         try FleetReport.show(answerTo: request, of: agent)
@@ -101,7 +101,7 @@ struct FleetSessionOptions: ParsableArguments {
     @OptionGroup var agent: AgentOptions
 
     func send(_ order: String) throws {
-        var body = JSONBody<FleetSessionRequestMembers>()
+        var body = AgentRequestBody<FleetSessionRequestMembers>()
         if let session { body.add(\.session, session.name) }
         let request = AgentRequest(.post, "fleet", order, body: body.finished())
         try FleetReport.show(answerTo: request, of: agent)

@@ -32,7 +32,7 @@ struct ProofOptions: ParsableArguments {
     }
 
     /// The requested proof, or `nil` without `--dpop-url`.
-    var tokenRequest: TokenRequest.Proof? {
-        url.map { TokenRequest.Proof(url: $0, method: method, nonce: nonce) }
+    var tokenRequest: TokenRequest.ProofTarget? {
+        url.map { TokenRequest.ProofTarget(url: $0, method: method, nonce: nonce) }
     }
 }

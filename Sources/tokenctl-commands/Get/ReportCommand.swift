@@ -50,7 +50,7 @@ struct ReportCommand: ParsableCommand {
             throw ValidationError("--status requires an HTTP status from 100 to 599")
         }
         guard bodyFile?.isEmpty != true else { throw ValidationError("--body-file requires a path") }
-        guard host.map({ HostName($0) != nil }) ?? true else {
+        guard host.map({ HostAndPort($0) != nil }) ?? true else {
             throw ValidationError("--host requires HOST or HOST:PORT")
         }
     }
@@ -60,14 +60,14 @@ struct ReportCommand: ParsableCommand {
             status: status,
             challenge: challenge ?? "",
             body: try bodyFile.map(ReportCommand.body) ?? [],
-            place: host.flatMap { HostName($0) }
+            place: host.flatMap { HostAndPort($0) }
         )
         let tokenRequest = TokenRequest(
             session: session.name,
             scopes: variant.scopes,
             audience: variant.audience
         )
-        let answer: ReportMessage
+        let answer: RejectionReportMessage
         do {
             answer = try report.answer(
                 to: try StandardInput.secret("token"),

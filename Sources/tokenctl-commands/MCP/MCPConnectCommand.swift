@@ -41,7 +41,7 @@ struct MCPConnectCommand: ParsableCommand {
     func run() throws {
         // Report errors of the address before the other program starts.
         let address = try url.address
-        _ = try SessionSource(address, agent.endpoint)
+        _ = try ResourceSession(address, agent.endpoint)
         guard let program = InstalledProgram.path(MCPConnectCommand.program) else {
             throw AgentError(
                 .internal,

@@ -23,7 +23,7 @@ struct MCPHeadersCommand: ParsableCommand {
 
     func run() throws {
         let address = try url.address
-        let source = try SessionSource(address, agent.endpoint)
+        let source = try ResourceSession(address, agent.endpoint)
         let session = try source.session()
         // A client whose headers were rejected requests new ones at once.
         let ask = RejectionAwareRequest(

@@ -55,7 +55,7 @@ struct EndpointRun {
 
     /// Serves only `table` while `command` runs, with the URL and `secrets` in its environment.
     private func serve(
-        _ tables: ListenersMessage,
+        _ tables: ListenersSetupMessage,
         _ table: ListenerMessage,
         _ kind: ListenerKind,
         _ secrets: RunningEndpoint,
@@ -75,7 +75,7 @@ struct EndpointRun {
     /// Any port works, because the variables contain the URL. Only an attempt to listen shows whether the
     /// port is free, because another run of the same endpoint may begin or end at any moment.
     private static func address(
-        of tables: ListenersMessage,
+        of tables: ListenersSetupMessage,
         _ table: ListenerMessage,
         by proxy: borrowing ProxyProcess
     ) throws(AgentError) -> String {

@@ -34,7 +34,7 @@ struct EndpointSecrets: ~Copyable {
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` if another process serves one of the
     ///   endpoints.
-    mutating func fill(_ tables: inout ListenersMessage) throws(AgentError) {
+    mutating func fill(_ tables: inout ListenersSetupMessage) throws(AgentError) {
         var listeners = tables.listeners ?? []
         for index in listeners.indices {
             guard let kind = listeners[index].kind, kind != .proxy, let name = listeners[index].name else {

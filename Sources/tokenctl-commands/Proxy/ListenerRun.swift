@@ -92,7 +92,7 @@ struct ListenerRun {
         return child.wait()
     }
 
-    private func filled(_ secrets: inout EndpointSecrets) throws(AgentError) -> ListenersMessage {
+    private func filled(_ secrets: inout EndpointSecrets) throws(AgentError) -> ListenersSetupMessage {
         var message = try tables.read()
         try secrets.fill(&message)
         message.logsAccess = logsAccess

@@ -23,14 +23,14 @@ struct ListenerTables {
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` if the configuration has errors, or
     ///   `notFound` if there is no table.
-    func read() throws(AgentError) -> ListenersMessage {
+    func read() throws(AgentError) -> ListenersSetupMessage {
         // Ask the agent for the session, because a forwarded agent may have the sessions of another host.
         let session = try proxy?.session(at: endpoint)
         let run = try AgentProgramRun(
             ["--list-listeners"] + (file.map { ["--config", $0] } ?? [])
                 + (proxy.map { ["--listener", $0.keys] } ?? [])
         )
-        guard var message = run.answer.flatMap({ ListenersMessage($0) }), run.status == 0 else {
+        guard var message = run.answer.flatMap({ ListenersSetupMessage($0) }), run.status == 0 else {
             throw run.failure
         }
         if let proxy, let session { try proxy.check(session) }

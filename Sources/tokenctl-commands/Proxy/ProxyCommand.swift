@@ -130,7 +130,7 @@ struct ProxyCommand: ParsableCommand {
     /// Prints the address of each listener.
     private func tell(_ places: [ListeningPlaceMessage]) throws(AgentError) {
         guard !agent.wantsJSON else {
-            return try StandardOutput.json(ListeningMessage { $0.listening = places }.json)
+            return try StandardOutput.json(ListeningResultMessage { $0.listening = places }.json)
         }
         for place in places { try StandardOutput.line("\(place.name ?? "") \(place.url ?? "")") }
     }

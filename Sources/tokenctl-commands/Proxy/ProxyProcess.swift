@@ -44,12 +44,12 @@ struct ProxyProcess: ~Copyable {
     ///
     /// - Returns: The address of each listener.
     /// - Throws: ``AgentError`` with the reason why nothing has changed, or if the process has exited.
-    borrowing func serve(_ tables: ListenersMessage) throws(AgentError) -> [ListeningPlaceMessage] {
+    borrowing func serve(_ tables: ListenersSetupMessage) throws(AgentError) -> [ListeningPlaceMessage] {
         let socket = socket
         var line = tables.json.serialized + [0x0A]
         defer { line.wipe() }
         guard unsafe line.withUnsafeBytes({ unsafe writeAll($0, to: socket) }) == 0,
-            let answer = readLine().flatMap({ ListeningMessage(parsing: $0) })
+            let answer = readLine().flatMap({ ListeningResultMessage(parsing: $0) })
         else { throw AgentError(.internal, "tokenagent-proxy exited unexpectedly") }
         if let error = answer.error { throw AgentError(error) }
         return answer.listening ?? []

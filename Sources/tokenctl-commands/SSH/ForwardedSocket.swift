@@ -18,7 +18,7 @@ struct ForwardedSocket: ~Copyable {
     /// The suffix that ssh appends to the path of its control socket while creating it.
     private static let controlSuffix = ".XXXXXXXXXXXXXXXX"
 
-    private let directory: LockedDirectory
+    private let directory: LockedTemporaryDirectory
     private var listener: Int32
     private let endpoint: AgentEndpoint
     private let sessions: [String]
@@ -53,8 +53,8 @@ struct ForwardedSocket: ~Copyable {
         let own = socket.lastIndex(of: "/").map { String(socket[..<$0]) } ?? ""
         try PrivateDirectory.check(own)
         try PrivateDirectory.prepare(own + "/ssh")
-        LockedDirectory.removeLeftovers(in: own + "/ssh")
-        let directory = try LockedDirectory(in: own + "/ssh")
+        LockedTemporaryDirectory.removeLeftovers(in: own + "/ssh")
+        let directory = try LockedTemporaryDirectory(in: own + "/ssh")
         try AgentPaths.checkSocketPath(directory.path + "/ssh" + ForwardedSocket.controlSuffix)
         listener = try ForwardedSocket.listen(at: directory.path + "/sock")
         self.directory = directory

@@ -178,7 +178,7 @@ struct LoginCommand: ParsableCommand {
     }
 
     private func request(to session: String, at issuer: String?) throws(AgentError) -> AgentRequest {
-        var body = JSONBody<LoginMembers>()
+        var body = AgentRequestBody<LoginMembers>()
         if let issuer { body.add(\.issuer, issuer) }
         if let flow = flow ?? impliedFlow { body.add(\.flow, flow.rawValue) }
         if pastesRedirect { body.add(\.paste, true) }

@@ -108,7 +108,7 @@ struct LoginProgressClient {
         let words = kind.isEmpty ? "answer" : String(kind.map { $0 == "_" ? " " : $0 })
         let prompt = need.prompt ?? words
         let option = LoginProgressClient.options[kind]
-        var body = JSONBody<LoginAnswerMembers>()
+        var body = AgentRequestBody<LoginAnswerMembers>()
         if need.isSecret == false {
             let line = try Question.line(prompt, kind: words, option: option)
             body.add(\.value, secret: try Secret(line, of: words))

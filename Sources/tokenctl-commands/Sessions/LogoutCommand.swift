@@ -84,7 +84,7 @@ struct LogoutCommand: ParsableCommand {
     private func logOut(of session: String) -> AgentError? {
         let (answer, failure) = outcome(for: session)
         guard agent.wantsJSON else { return failure ?? sayRest(session, answer) }
-        var printed = RefusalMessage(answer)
+        var printed = ErrorResponseMessage(answer)
         printed.error = failure.map(FailureReport.message)
         do {
             try StandardOutput.json(printed.json)
@@ -155,7 +155,7 @@ struct LogoutRequest {
 
     /// Sends the request; the agent waits some time for the server.
     func send(to endpoint: AgentEndpoint) throws(AgentError) -> LogoutMessage {
-        var body = JSONBody<LogoutMembers>()
+        var body = AgentRequestBody<LogoutMembers>()
         body.add(\.local, isLocal)
         if meansAllHosts { body.add(\.allHosts, true) }
         if deletesClient { body.add(\.unregister, true) }

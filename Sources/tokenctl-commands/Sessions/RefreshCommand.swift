@@ -27,7 +27,7 @@ struct RefreshCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var body = JSONBody<RefreshMembers>()
+        var body = AgentRequestBody<RefreshMembers>()
         if readsRejectedToken { body.add(\.rejectedToken, secret: try StandardInput.secret("token")) }
         body.add(variant.scopes, variant.audience)
         var request = AgentRequest(.post, "sessions", session.name, "refresh", body: body.finished())

@@ -23,8 +23,8 @@ enum ProofPrompt {
     /// Adds the unlock proof that the agent at `endpoint` requires to `body`.
     ///
     /// With `fromStandardInput` a passphrase is the next line of standard input, without a prompt.
-    static func add<Members: ProvingMembers>(
-        to body: inout JSONBody<Members>,
+    static func add<Members: UnlockProofMembers>(
+        to body: inout AgentRequestBody<Members>,
         for endpoint: AgentEndpoint,
         _ options: VaultProofOptions,
         fromStandardInput: Bool

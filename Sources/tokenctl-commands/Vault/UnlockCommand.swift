@@ -36,7 +36,7 @@ struct UnlockCommand: ParsableCommand {
     }
 
     private func unlock(with passphrase: consuming Secret) throws(AgentError) {
-        var body = JSONBody<UnlockMembers>()
+        var body = AgentRequestBody<UnlockMembers>()
         body.add(\.passphrase, secret: passphrase)
         var request = AgentRequest(.post, "unlock", body: body.finished())
         defer { request.wipeBody() }

@@ -78,7 +78,7 @@ struct VaultSlotOptions: ParsableArguments {
     /// Makes the agent create this unlock method by `POST /v1/vault/PATH`, with prompts for the required
     /// passphrases.
     func make(by path: String, at endpoint: AgentEndpoint) throws {
-        var body = JSONBody<SlotAdditionMembers>()
+        var body = AgentRequestBody<SlotAdditionMembers>()
         try ProofPrompt.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
         body.add(\.type, type.kind.rawValue)
         if let file = self.path { body.add(\.path, try absolute(file)) }
@@ -129,7 +129,7 @@ struct VaultPasswdCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var body = JSONBody<PassphraseMembers>()
+        var body = AgentRequestBody<PassphraseChangeMembers>()
         if readsPassphrases {
             body.add(\.old, secret: try line("old passphrase"))
             body.add(\.new, secret: try line("new passphrase"))
@@ -164,7 +164,7 @@ struct VaultRekeyCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        var body = JSONBody<RekeyMembers>()
+        var body = AgentRequestBody<RekeyMembers>()
         // The new key must be wrapped for every unlock method, and only the user knows a passphrase.
         try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
         var request = AgentRequest(.post, "vault", "rekey", body: body.finished())

@@ -79,7 +79,7 @@ struct VaultSlotsCommand: ParsableCommand {
         @OptionGroup var agent: AgentOptions
 
         func run() throws {
-            var body = JSONBody<SlotRemovalMembers>()
+            var body = AgentRequestBody<SlotRemovalMembers>()
             try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
             var request = AgentRequest(
                 .delete,

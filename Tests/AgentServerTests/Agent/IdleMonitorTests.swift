@@ -16,7 +16,7 @@ import TokenCore
         looks: [(jobs: Int, underWay: Int)],
         expected: [Bool]
     ) {
-        let clocks = ClockSteps(at: Moment(now: .seconds(0), wallTime: WallTime(secondsSince1970: 0)))
+        let clocks = ClockStepDetector(at: Moment(now: .seconds(0), wallTime: WallTime(secondsSince1970: 0)))
         var rest = IdleDetector({}, clocks: clocks)
         #expect(looks.map { rest.begins(jobs: $0.jobs, isWorking: $0.underWay > 0) } == expected)
     }

@@ -105,6 +105,6 @@ struct SilentLoginTests {
         ("eyJh.e30.c2ln.x", false), ("eyJh.e3 0.c2ln", false), ("", false), ("correct.horse.battery", false),
     ])
     func `a signed token is told from a password`(text: String, isToken: Bool) {
-        #expect(SignedToken.looksLike(Array(text.utf8)) == isToken)
+        #expect(SignedTokenSyntax.looksLike(Array(text.utf8)) == isToken)
     }
 }

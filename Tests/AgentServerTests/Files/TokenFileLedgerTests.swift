@@ -23,7 +23,7 @@ struct TokenFileLedgerTests {
         try Array(token.utf8).withUnsafeBytes { try memory.seal($0, as: .accessToken) }
     }
 
-    private func content(_ form: TokenOutputFormat?, of secret: SecretID) throws -> TokenFileContent {
+    private func content(_ form: TokenOutputFormat?, of secret: SecretID) throws -> TokenFileTemplate {
         let name = try #require(SessionName("work"))
         let token = AccessToken(
             secret: secret,
@@ -35,7 +35,7 @@ struct TokenFileLedgerTests {
             jitter: 0
         )
         let moment = Moment(now: .seconds(10), wallTime: WallTime(secondsSince1970: 1_000))
-        return TokenFileContent(token, for: TokenFileTarget(path: "/", session: name, form: form), at: moment)
+        return TokenFileTemplate(token, for: TokenFileTarget(path: "/", session: name, form: form), at: moment)
     }
 
     private func writer() -> TokenFileWriter {

@@ -25,7 +25,7 @@ final class AgentHarness: Sendable {
     let log = LogRecorder()
     let configuration: ScriptedConfiguration
     let loop: AgentLoop
-    let runtime: AgentRuntime
+    let runtime: RunningAgent
 
     static let work = known("work")
     static let home = known("home")
@@ -69,7 +69,7 @@ final class AgentHarness: Sendable {
         configure(&initial, directory)
         configuration = ScriptedConfiguration(initial)
         loop = try AgentLoop.start()
-        runtime = AgentRuntime(
+        runtime = RunningAgent(
             configuration: initial,
             ports: AgentPorts(
                 timekeeper: time,
@@ -86,7 +86,7 @@ final class AgentHarness: Sendable {
                 chance: { chance },
                 onQuiet: { [rests] in rests.increment() }
             ),
-            identity: AgentIdentity(version: "1.2.3", isMemoryLocked: true, store: "/state"),
+            identity: AgentDescription(version: "1.2.3", isMemoryLocked: true, store: "/state"),
             auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit),
             reserve: reserve?.socket(in: directory),
             loop: loop

@@ -12,8 +12,8 @@ final class MovedSockets: Sendable {
     var paths: [String] { moves.withLock(\.self) }
 
     /// The reserve of an agent that lives in `directory`.
-    func socket(in directory: TemporaryDirectory) -> ReserveSocket {
-        ReserveSocket(path: directory.path("state/run/agent.sock")) { [self] path in
+    func socket(in directory: TemporaryDirectory) -> FallbackSocket {
+        FallbackSocket(path: directory.path("state/run/agent.sock")) { [self] path in
             moves.withLock { $0.append(path) }
         }
     }

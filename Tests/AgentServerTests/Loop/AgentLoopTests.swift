@@ -21,7 +21,7 @@ struct AgentLoopTests {
     }
 
     /// Records the events for which its descriptor was ready.
-    private final class Watcher: DescriptorWatching, @unchecked Sendable {
+    private final class Watcher: ReadinessHandling, @unchecked Sendable {
         // Unchecked: used by the loop, and by the test while that does not run.
         private(set) var seen: [Readiness] = []
         private(set) var hasEnded = false

@@ -74,7 +74,7 @@ extension AgentHarness {
     fileprivate func listener(on socket: AgentServer.ListeningSocket) async throws -> SocketListener {
         let services = ConnectionServices(
             loop: loop,
-            agent: RequestReception(agent: runtime.agent),
+            agent: RequestReceiver(agent: runtime.agent),
             limits: RequestLimits(),
             register: ConnectionRegister(limits: .ofThisProcess)
         )

@@ -158,7 +158,7 @@ struct ListeningSocketTests {
         let accepted = accept(bound.descriptor, nil, nil)
         defer { close(accepted) }
         try peer.send("GET")
-        let witness = PeerVerifier(process: getpid())
+        let witness = PeerIdentityVerifier(process: getpid())
         let senders = SenderVerifier(descriptor: accepted, witness: witness)
         senders.look()
         senders.recordRead()

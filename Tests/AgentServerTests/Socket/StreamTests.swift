@@ -209,7 +209,7 @@ extension SessionAgent {
             session: AgentHarness.work,
             subject: .accessToken,
             decision: .served,
-            origin: AuditRecord.Origin(PeerCredentials(processID: 1, userID: 1), nil)
+            origin: AuditRecord.Initiator(PeerCredentials(processID: 1, userID: 1), nil)
         )
         audit.followers.written(Array(repeating: record, count: 850))
     }

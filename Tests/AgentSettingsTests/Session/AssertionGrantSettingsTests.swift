@@ -86,7 +86,7 @@ struct AssertionGrantSettingsTests {
         let session = try #require(sessions.last)
         #expect(session.sources.grant == .assertion(AssertionGrant(.session)))
         #expect(session.sources.subject?.description == "jag" && !session.policy.tokensOutliveLogin)
-        #expect(SessionLineage(sessions).loginSubstitute(for: session) == .run("tokenctl login work"))
+        #expect(DerivationGraph(sessions).loginSubstitute(for: session) == .run("tokenctl login work"))
     }
 
     @Test(arguments: [

@@ -25,7 +25,7 @@ struct DerivedSessionTests {
         )
         #expect(session.server == .command(source))
         #expect(session.policy.startsByItself && session.policy.tokensOutliveLogin)
-        #expect(SessionLineage([session]).loginSubstitute(for: session) == .run("az login"))
+        #expect(DerivationGraph([session]).loginSubstitute(for: session) == .run("az login"))
         #expect(session.commands == [source.command])
     }
 

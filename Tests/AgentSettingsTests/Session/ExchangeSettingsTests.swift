@@ -40,7 +40,7 @@ struct ExchangeSettingsTests {
         #expect(session.sources.all.map(\.description) == ["root", "agent"])
         #expect(session.policy.startsByItself && !session.policy.tokensOutliveLogin && session.hasNoLogin)
         #expect(session.profile { _ in SecretID(rawValue: 0) }.grant == session.sources.grant)
-        let lineage = SessionLineage(sessions)
+        let lineage = DerivationGraph(sessions)
         #expect(lineage.loginSubstitute(for: session) == .run("tokenctl login root"))
         #expect(Set(lineage.ruleGivers(of: session).map(\.description)) == ["root", "agent"])
     }
@@ -69,7 +69,7 @@ struct ExchangeSettingsTests {
         #expect(session.policy.startsByItself && session.policy.tokensOutliveLogin)
         #expect(session.files.map(\.path) == ["/home/me/token"])
         #expect(session.commands == [["cat", "--", "/home/me/token"]])
-        let remedy = SessionLineage(settings.sessions).loginSubstitute(for: session)
+        let remedy = DerivationGraph(settings.sessions).loginSubstitute(for: session)
         #expect(remedy == .run("tokenctl refresh made"))
         let command = try read(Self.exchange("made", "subject_token_command = [\"print\", \"it\"]"))
         #expect(command.sessions.first?.commands == [["print", "it"]])
@@ -94,7 +94,7 @@ struct ExchangeSettingsTests {
         func fingerprint(_ root: String) throws -> String {
             let text = root + Self.exchange("a", Self.from("root")) + Self.exchange("b", Self.from("a"))
             let sessions = try read(text).sessions
-            return SessionLineage(sessions).fingerprint(of: try #require(sessions.last))
+            return DerivationGraph(sessions).fingerprint(of: try #require(sessions.last))
         }
         let other = Self.root.replacing("https://id.example", with: "https://other.example")
         #expect(try fingerprint(Self.root) != fingerprint(other))
@@ -165,7 +165,7 @@ struct ExchangeSettingsTests {
             ConfigurationPlace.session("root", more: hidden) + Self.exchange("a", Self.from("root"))
             + Self.exchange("b", "from = \"a\"\nderived = \"open\"") + Self.exchange("c", Self.from("b"))
         let sessions = try read(text).sessions
-        let lineage = SessionLineage(sessions)
+        let lineage = DerivationGraph(sessions)
         let givers = sessions.map { lineage.ruleGivers(of: $0).map(\.description) }
         #expect(givers == [[], ["root"], [], ["b"]])
     }

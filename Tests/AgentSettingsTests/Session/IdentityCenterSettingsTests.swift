@@ -94,7 +94,7 @@ struct IdentityCenterSettingsTests {
         // The role may be written before its source.
         let sessions = try read(Self.role() + center).sessions
         let session = try #require(sessions.first)
-        let role = try #require(AssignedRole(account: "111122223333", name: "ReadOnly"))
+        let role = try #require(AssignedAWSRole(account: "111122223333", name: "ReadOnly"))
         #expect(
             session.server
                 == .portalRole(PortalRole(role, portal: "https://portal.sso.eu-west-1.amazonaws.com"))
@@ -102,7 +102,7 @@ struct IdentityCenterSettingsTests {
         #expect(session.trust.caFile == "/etc/ca.pem" && !session.sources.usesIDToken)
         #expect(session.hasNoLogin && session.hasRoleCredentials && session.policy.roles == .own)
         #expect(session.policy.minimumValidity == .seconds(900) && session.policy.startsByItself)
-        #expect(SessionLineage(sessions).loginSubstitute(for: session) == .run("tokenctl login sso"))
+        #expect(DerivationGraph(sessions).loginSubstitute(for: session) == .run("tokenctl login sso"))
         let own = try read(center + Self.role("ca_file = \"/etc/other.pem\"")).sessions.last
         #expect(own?.trust.caFile == "/etc/other.pem")
     }
@@ -170,7 +170,7 @@ struct IdentityCenterSettingsTests {
     @Test func `another place or role is another origin`() throws {
         func fingerprints(_ text: String) throws -> Set<String> {
             let sessions = try read(text).sessions
-            return Set(sessions.map { SessionLineage(sessions).fingerprint(of: $0) })
+            return Set(sessions.map { DerivationGraph(sessions).fingerprint(of: $0) })
         }
         let first = try fingerprints(Self.center() + Self.role())
         for other in [

@@ -36,7 +36,7 @@ struct RoleSettingsTests {
         #expect(session.policy.startsByItself && !session.policy.tokensOutliveLogin)
         #expect(session.policy.minimumValidity == .seconds(900))
         #expect(session.policy.refreshBefore == .seconds(1_200))
-        #expect(SessionLineage(sessions).loginSubstitute(for: session) == .run("tokenctl login root"))
+        #expect(DerivationGraph(sessions).loginSubstitute(for: session) == .run("tokenctl login root"))
     }
 
     @Test func `everything else can be said`() throws {

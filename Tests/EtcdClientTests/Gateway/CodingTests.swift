@@ -12,16 +12,16 @@ import Text
 
     @Test(arguments: [
         (
-            GatewayRequest.range(EtcdKeys(prefix: Array("a/".utf8)), limit: 2),
+            GatewayRequest.range(EtcdKeyRange(prefix: Array("a/".utf8)), limit: 2),
             #"{"key":"YS8=","range_end":"YTA=","limit":"2"}"#
         ),
-        (.range(EtcdKeys(key: Array("a".utf8)), limit: 0), #"{"key":"YQ==","limit":"0"}"#),
+        (.range(EtcdKeyRange(key: Array("a".utf8)), limit: 0), #"{"key":"YQ==","limit":"0"}"#),
         (.grantLease(.milliseconds(2_500)), #"{"TTL":"3"}"#),
         (.grantLease(.zero), #"{"TTL":"1"}"#),
         (.authenticate(name: "n", password: Array("p\"".utf8)), #"{"name":"n","password":"p\""}"#),
         (.status, "{}"),
         (
-            .watch(EtcdKeys(key: Array("a".utf8)), from: 7),
+            .watch(EtcdKeyRange(key: Array("a".utf8)), from: 7),
             #"{"create_request":{"key":"YQ==","start_revision":"7","fragment":true,"progress_notify":true}}"#
         ),
     ])
@@ -32,12 +32,12 @@ import Text
     @Test func `a transaction compares exactly what it names`() {
         let transaction = EtcdTransaction(
             if: [
-                .absent(EtcdKeys(prefix: Self.key)), .value(key: Self.key, Self.value),
+                .absent(EtcdKeyRange(prefix: Self.key)), .value(key: Self.key, Self.value),
                 .modified(key: Self.key, .max),
             ],
             then: [
                 .put(key: Self.key, value: Self.value, lease: 9), .put(key: Self.key, value: []),
-                .delete(EtcdKeys(key: Self.key)),
+                .delete(EtcdKeyRange(key: Self.key)),
             ]
         )
         let body = JSONValue.object(GatewayRequest.transact(transaction).body).text
@@ -58,25 +58,25 @@ import Text
         ] as [([UInt8], [UInt8])]
     )
     func `a prefix ends before the next one`(prefix: [UInt8], end: [UInt8]) {
-        #expect(EtcdKeys(prefix: prefix) == EtcdKeys(from: prefix, upTo: end))
+        #expect(EtcdKeyRange(prefix: prefix) == EtcdKeyRange(from: prefix, upTo: end))
     }
 
     @Test func `keys know which are among them`() {
-        let prefix = EtcdKeys(prefix: [1, 255])
+        let prefix = EtcdKeyRange(prefix: [1, 255])
         #expect([[1, 255], [1, 255, 0], [1, 255, 255, 255]].allSatisfy(prefix.contains))
         #expect(![[], [1], [1, 254], [2], [2, 0]].contains(where: prefix.contains))
-        #expect(EtcdKeys(key: [1]).contains([1]) && !EtcdKeys(key: [1]).contains([1, 0]))
-        #expect(EtcdKeys(prefix: []).contains([]) && EtcdKeys(prefix: [255]).contains([255, 255]))
+        #expect(EtcdKeyRange(key: [1]).contains([1]) && !EtcdKeyRange(key: [1]).contains([1, 0]))
+        #expect(EtcdKeyRange(prefix: []).contains([]) && EtcdKeyRange(prefix: [255]).contains([255, 255]))
     }
 
     @Test func `what is left out has its default`() throws {
-        let answer = try GatewayResponseBody(
+        let answer = try ParsedGatewayResponse(
             parsing: #"{"header":{"cluster_id":"18446744073709551615"},"kvs":[{"key":"aw=="}]}"#.utf8
         )
         #expect(try answer.header() == EtcdHeader(cluster: .max, member: 0, revision: 0))
         #expect(
-            try answer.range(of: EtcdKeys(prefix: []))
-                == EtcdRange(pairs: [EtcdKeyValue(key: Self.key, value: [])], hasMore: false)
+            try answer.range(of: EtcdKeyRange(prefix: []))
+                == EtcdRangeResult(pairs: [EtcdKeyValue(key: Self.key, value: [])], hasMore: false)
         )
         #expect(try answer.truth("succeeded") == false)
     }
@@ -94,15 +94,15 @@ import Text
     ])
     func `an answer of another shape is none`(text: String) {
         #expect(throws: EtcdFailure.self) {
-            let answer = try GatewayResponseBody(parsing: text.utf8)
+            let answer = try ParsedGatewayResponse(parsing: text.utf8)
             _ = try answer.header()
-            _ = try answer.range(of: EtcdKeys(prefix: []))
+            _ = try answer.range(of: EtcdKeyRange(prefix: []))
         }
     }
 
     @Test(arguments: [#"{"TTL":"0"}"#, #"{"TTL":"-1"}"#, #"{"TTL":"9223372036854775807"}"#, "{}"])
     func `a lease without a sane lifetime is none`(text: String) throws {
-        let answer = try GatewayResponseBody(parsing: text.utf8)
+        let answer = try ParsedGatewayResponse(parsing: text.utf8)
         #expect(throws: EtcdFailure.self) { try answer.lease() }
     }
 

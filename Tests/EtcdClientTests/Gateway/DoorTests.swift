@@ -9,14 +9,14 @@ import Testing
 /// Certificates and keys that the settings name.
 @Suite struct DoorTests {
     private let authority: [UInt8]
-    private let good: EtcdCredentials.Identity
-    private let other: EtcdCredentials.Identity
+    private let good: EtcdCredentials.CertificateAndKey
+    private let other: EtcdCredentials.CertificateAndKey
 
     init() throws {
         let certificates = try CertificateAuthority()
-        func identity() throws -> EtcdCredentials.Identity {
+        func identity() throws -> EtcdCredentials.CertificateAndKey {
             let issued = try certificates.issue()
-            return EtcdCredentials.Identity(
+            return EtcdCredentials.CertificateAndKey(
                 certificates: Array(issued.certificatePEM.utf8),
                 key: Array(issued.privateKeyPEM.utf8)
             )
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func `a key of another certificate is found before anything is sent`() async throws {
-        let mixed = EtcdCredentials.Identity(certificates: good.certificates, key: other.key)
+        let mixed = EtcdCredentials.CertificateAndKey(certificates: good.certificates, key: other.key)
         let failure = try await failure(with: EtcdCredentials(authorities: authority, identity: mixed))
         #expect(failure == .insecure(.otherKey))
     }

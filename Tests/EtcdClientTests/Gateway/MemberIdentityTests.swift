@@ -26,7 +26,7 @@ import Testing
         let door = EtcdCredentials(authorities: Array(authority.certificatePEM.utf8))
         try await EtcdClient([endpoint], door, on: .testing).whileOpen { client async throws in
             let failure = await #expect(throws: EtcdFailure.self) {
-                _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
+                _ = try await client.range(EtcdKeyRange(key: [0x61]), within: .seconds(60))
             }
             #expect((failure == .insecure(.otherHost)) == !isReached, "\(String(describing: failure))")
         }

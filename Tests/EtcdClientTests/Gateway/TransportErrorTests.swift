@@ -48,7 +48,7 @@ import Testing
         let endpoint = try #require(EtcdEndpoint(address))
         try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             await #expect(throws: EtcdFailure.closedPort) {
-                _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
+                _ = try await client.range(EtcdKeyRange(key: [0x61]), within: .seconds(60))
             }
         }
         #expect(EtcdFailure.closedPort.remedy?.text.contains("endpoints") == true)
@@ -59,7 +59,7 @@ import Testing
         let endpoint = try #require(EtcdEndpoint("https://\(String(repeating: "a", count: 64)).invalid"))
         try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             await #expect(throws: EtcdFailure.unknownHost) {
-                _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
+                _ = try await client.range(EtcdKeyRange(key: [0x61]), within: .seconds(60))
             }
         }
         #expect(EtcdFailure.unknownHost.remedy?.text.contains("endpoints") == true)

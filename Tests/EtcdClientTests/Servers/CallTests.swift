@@ -31,7 +31,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
     }
 
     private func compare(_ client: EtcdClient) async throws {
-        let keys = EtcdKeys(prefix: Array("a/".utf8))
+        let keys = EtcdKeyRange(prefix: Array("a/".utf8))
         let key = Array("a/1".utf8)
         let first = EtcdTransaction(if: [.absent(keys)], then: [.put(key: key, value: [0, 255])])
         let done = try await client.transact(first)
@@ -50,7 +50,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         #expect(try await client.transact(right).content)
         #expect(try await client.range(keys).content.pairs.isEmpty)
         for number in 0..<3 { try await client.put("c/\(number)", "") }
-        let some = try await client.range(EtcdKeys(prefix: Array("c/".utf8)), limit: 2)
+        let some = try await client.range(EtcdKeyRange(prefix: Array("c/".utf8)), limit: 2)
         #expect(some.content.pairs.count == 2 && some.content.hasMore)
     }
 
@@ -64,16 +64,16 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
 
     private func watch(_ client: EtcdClient, of etcd: RealEtcd) async throws {
         let news = NewsList()
-        let start = try await client.range(EtcdKeys(key: Array("w".utf8))).header
+        let start = try await client.range(EtcdKeyRange(key: Array("w".utf8))).header
         try await client.put("w", "before")
-        let watch = EtcdWatch(client, EtcdKeys(key: Array("w".utf8)))
+        let watch = EtcdWatch(client, EtcdKeyRange(key: Array("w".utf8)))
         let following = Task { await watch.follow(after: start) { news.add($0) } }
         defer { following.cancel() }
         #expect(try await Polling.until { news.values == ["before"] })
         try await client.put("w", "after")
         try await client.put("x", "of no interest")
         _ = try await client.transact(
-            EtcdTransaction(if: [], then: [.delete(EtcdKeys(key: Array("w".utf8)))])
+            EtcdTransaction(if: [], then: [.delete(EtcdKeyRange(key: Array("w".utf8)))])
         )
         #expect(try await Polling.until { news.values == ["before", "after", "gone"] })
         // After the member has restarted, no change is missing.
@@ -85,11 +85,11 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
     }
 
     private func historyCompacted(_ client: EtcdClient, of etcd: RealEtcd) async throws {
-        let start = try await client.range(EtcdKeys(key: Array("w".utf8))).header
+        let start = try await client.range(EtcdKeyRange(key: Array("w".utf8))).header
         for number in 0..<5 { try await client.put("w", "\(number)") }
         try await etcd.order("compact")
         let news = NewsList()
-        let watch = EtcdWatch(client, EtcdKeys(key: Array("w".utf8)))
+        let watch = EtcdWatch(client, EtcdKeyRange(key: Array("w".utf8)))
         let following = Task { await watch.follow(after: start) { news.add($0) } }
         defer { following.cancel() }
         #expect(try await Polling.until { news.standsAfterLoss })
@@ -103,16 +103,16 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
                 try await client.put("s", "old")
                 try await etcd.order("snapshot", etcd.work.path("snapshot"))
                 for number in 0..<3 { try await client.put("s", "\(number)") }
-                let before = try await client.range(EtcdKeys(key: Array("s".utf8))).header
+                let before = try await client.range(EtcdKeyRange(key: Array("s".utf8))).header
                 let news = NewsList()
-                let watch = EtcdWatch(client, EtcdKeys(key: Array("s".utf8)))
+                let watch = EtcdWatch(client, EtcdKeyRange(key: Array("s".utf8)))
                 let following = Task { await watch.follow(after: before) { news.add($0) } }
                 defer { following.cancel() }
                 #expect(try await Polling.until { news.connections > 0 })
                 try await etcd.order("restore", etcd.work.path("snapshot"))
                 #expect(try await Polling.until { news.hasLostHistory })
                 #expect(try await Polling.until { (try? await client.value("s")) == "old" })
-                let after = try await client.range(EtcdKeys(key: Array("s".utf8))).header
+                let after = try await client.range(EtcdKeyRange(key: Array("s".utf8))).header
                 #expect(after.cluster != before.cluster || after.revision < before.revision)
             }
         }

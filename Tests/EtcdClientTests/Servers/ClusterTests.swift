@@ -107,7 +107,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             let news = NewsList()
             let watch = EtcdWatch(
                 client,
-                EtcdKeys(prefix: Array("/tokenagent/".utf8)),
+                EtcdKeyRange(prefix: Array("/tokenagent/".utf8)),
                 silence: .seconds(2)
             )
             let following = Task { await watch.follow(after: nil) { news.add($0) } }

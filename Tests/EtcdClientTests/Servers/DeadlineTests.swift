@@ -16,7 +16,7 @@ import Testing
     ) async -> (EtcdFailure?, Duration) {
         let began = ContinuousClock.now
         do throws(EtcdFailure) {
-            _ = try await client.range(EtcdKeys(key: [0x61]), within: limit)
+            _ = try await client.range(EtcdKeyRange(key: [0x61]), within: limit)
             return (nil, ContinuousClock.now - began)
         } catch {
             return (error, ContinuousClock.now - began)
@@ -155,7 +155,7 @@ import Testing
             await #expect(throws: EtcdFailure.self) {
                 try await client.transact(EtcdTransaction(if: [], then: []))
             }
-            _ = try await client.range(EtcdKeys(key: [0x61]))
+            _ = try await client.range(EtcdKeyRange(key: [0x61]))
             #expect(silent.requests.count == 1 && good.requests.count == 1)
         }
     }

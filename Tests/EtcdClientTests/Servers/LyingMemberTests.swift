@@ -19,7 +19,7 @@ import Testing
         var failures: [EtcdFailure] = []
         try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             do throws(EtcdFailure) {
-                _ = try await client.range(EtcdKeys(key: [0x61]), within: limit)
+                _ = try await client.range(EtcdKeyRange(key: [0x61]), within: limit)
             } catch {
                 failures.append(error)
             }
@@ -78,11 +78,11 @@ import Testing
             }
             #expect(good.requests.isEmpty)
             // The next request begins at the other member, where a read is retried in any case.
-            #expect(try await client.range(EtcdKeys(key: [0x61])).header.revision == 3)
+            #expect(try await client.range(EtcdKeyRange(key: [0x61])).header.revision == 3)
         }
         try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen {
             client async throws in
-            #expect(try await client.range(EtcdKeys(key: [0x61])).header.cluster == 1)
+            #expect(try await client.range(EtcdKeyRange(key: [0x61])).header.cluster == 1)
         }
     }
 
@@ -109,7 +109,7 @@ import Testing
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
         try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             let news = NewsList()
-            let watch = EtcdWatch(client, EtcdKeys(key: [0x61]), silence: .seconds(1))
+            let watch = EtcdWatch(client, EtcdKeyRange(key: [0x61]), silence: .seconds(1))
             let following = Task { await watch.follow(after: nil) { news.add($0) } }
             defer { following.cancel() }
             try await check(news)
@@ -147,7 +147,7 @@ import Testing
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
         try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             let news = NewsList()
-            let watch = EtcdWatch(client, EtcdKeys(key: [0x6B]))
+            let watch = EtcdWatch(client, EtcdKeyRange(key: [0x6B]))
             let start = EtcdHeader(cluster: 1, member: 0, revision: 5)
             let following = Task { await watch.follow(after: start) { news.add($0) } }
             defer { following.cancel() }

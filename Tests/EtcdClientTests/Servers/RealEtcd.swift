@@ -60,12 +60,12 @@ struct RealEtcd: Sendable {
         )
     }
 
-    private func identity(_ name: String) -> EtcdCredentials.Identity? {
+    private func identity(_ name: String) -> EtcdCredentials.CertificateAndKey? {
         let files = state["certs"]?.object?[name]?.object
         guard let certificates = files?["cert"]?.string.flatMap(File.bytes),
             let key = files?["key"]?.string.flatMap(File.bytes)
         else { return nil }
-        return EtcdCredentials.Identity(certificates: certificates, key: key)
+        return EtcdCredentials.CertificateAndKey(certificates: certificates, key: key)
     }
 }
 
@@ -92,7 +92,7 @@ extension EtcdClient {
     }
 
     func value(_ key: String) async throws -> String? {
-        try await range(EtcdKeys(key: Array(key.utf8))).content.pairs.first
+        try await range(EtcdKeyRange(key: Array(key.utf8))).content.pairs.first
             .map { String(decoding: $0.value, as: UTF8.self) }
     }
 }

@@ -10,7 +10,7 @@ import Testing
 @Suite(.enabled(if: RealEtcd.script.isAvailable)) struct RenewedDoorTests {
     private func failure(of client: EtcdClient) async -> EtcdFailure? {
         do throws(EtcdFailure) {
-            _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
+            _ = try await client.range(EtcdKeyRange(key: [0x61]), within: .seconds(60))
             return nil
         } catch {
             return error
@@ -60,10 +60,10 @@ import Testing
             }
             try await EtcdClient(etcd.endpoints, door, on: .testing).whileOpen { client async throws in
                 await #expect(throws: EtcdFailure.self) {
-                    try await client.range(EtcdKeys(key: [0x61]), within: .seconds(3))
+                    try await client.range(EtcdKeyRange(key: [0x61]), within: .seconds(3))
                 }
                 async let second = client.range(
-                    EtcdKeys(key: Array("/tokenagent/a".utf8)),
+                    EtcdKeyRange(key: Array("/tokenagent/a".utf8)),
                     within: .seconds(60)
                 )
                 printing.finish()

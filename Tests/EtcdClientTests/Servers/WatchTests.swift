@@ -10,7 +10,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
 
 /// Watches at Debian's etcd: expired tokens, missed changes, and members without a leader.
 @Suite(.enabled(if: RealEtcd.script.isAvailable, isMissing), .serialized) struct WatchTests {
-    private static let all = EtcdKeys(prefix: Array("/tokenagent/".utf8))
+    private static let all = EtcdKeyRange(prefix: Array("/tokenagent/".utf8))
 
     @Test func `a watch whose token has died asks for another one by itself`() async throws {
         try await RealEtcd.whileRunning(["--tls", "--auth"]) { etcd in
@@ -132,14 +132,14 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             for (user, keys) in [("reader", "/elsewhere/"), (nil, "/tokenagent/")] {
                 try await etcd.client(user: user).whileOpen { client async throws in
                     let news = NewsList()
-                    let watch = EtcdWatch(client, EtcdKeys(prefix: Array(keys.utf8)))
+                    let watch = EtcdWatch(client, EtcdKeyRange(prefix: Array(keys.utf8)))
                     let following = Task { await watch.follow(after: nil) { news.add($0) } }
                     defer { following.cancel() }
                     #expect(try await Polling.until { news.troubles > 0 })
                     let failure = try #require(news.failures.first)
                     #expect(Self.tells(failure, user: user), "\(failure)")
                     do throws(EtcdFailure) {
-                        _ = try await client.range(EtcdKeys(prefix: Array(keys.utf8)))
+                        _ = try await client.range(EtcdKeyRange(prefix: Array(keys.utf8)))
                         Issue.record("it is read")
                     } catch {
                         #expect(Self.tells(error, user: user), "\(error)")

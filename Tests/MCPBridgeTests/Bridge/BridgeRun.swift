@@ -110,7 +110,7 @@ final class BridgeRun: Sendable {
     ) throws {
         agent = try TokenAgent(resource: resource ?? address)
         let endpoint = AgentEndpoint(socket: agent.socket, mayStartAgent: false)
-        let source = try SessionSource(try #require(ResourceAddress(address)), endpoint)
+        let source = try ResourceSession(try #require(ResourceAddress(address)), endpoint)
         var toBridge: [Int32] = [-1, -1]
         var fromBridge: [Int32] = [-1, -1]
         guard pipe(&toBridge) == 0, pipe(&fromBridge) == 0 else { throw SystemFailure("pipe") }

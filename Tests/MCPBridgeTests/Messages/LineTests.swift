@@ -91,7 +91,7 @@ struct LineTests {
               "list":{"type":"array","items":{"type":"string","x-mcp-header":"No"}}}}},
             {"name":"plain","inputSchema":{"type":"object"}},{"name":5},7]}}
             """#
-        var fields = ParameterFields()
+        var fields = MCPParameterHeaders()
         fields.note(try RPCPacket(parsing: Array(list.utf8)))
         func of(_ tool: String) throws -> [String] {
             let arguments = #"{"region":"Łódź","limit":10,"deep":{"flag":true},"bad":"x","list":["y"]}"#

@@ -153,7 +153,7 @@ struct HostileAnswerTests {
 
     @Test func `a large answer is read on another thread than the one that asked`() async throws {
         let body = Array(#"{"access_token":"\#(String(repeating: "a", count: 1 << 19))"}"#.utf8)
-        #expect(await ResponseBodyParser.read(body) == ServerResponse.Reading(body))
+        #expect(await ResponseBodyParser.read(body) == ServerResponse.ParsedBody(body))
         #expect(await ResponseBodyParser.read(Array("[]".utf8)) == .none)
         #expect(await ResponseBodyParser.read(Array("{}".utf8)) == .object([:]))
     }

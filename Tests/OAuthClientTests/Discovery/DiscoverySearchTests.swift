@@ -261,7 +261,7 @@ struct DiscoverySearchTests {
     // MARK: Endpoints that are written
 
     private func withEndpoints(_ profile: inout ServerProfile) {
-        profile.endpoints = ConfiguredEndpoints(
+        profile.endpoints = EndpointOverrides(
             token: "https://id.example/t",
             authorization: "https://id.example/a",
             keySet: "https://id.example/k"
@@ -293,7 +293,7 @@ struct DiscoverySearchTests {
     }
 
     @Test func `without a token endpoint they cannot stand in for metadata`() async throws {
-        let bench = try bench { $0.endpoints = ConfiguredEndpoints(authorization: "https://id.example/a") }
+        let bench = try bench { $0.endpoints = EndpointOverrides(authorization: "https://id.example/a") }
         bench.exchange.always(TestIssuer.discoveryURL, .json("", status: 404))
         bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
         #expect(await failure(bench)?.kind == .misconfigured)

@@ -262,7 +262,7 @@ extension RefreshOutcome {
         }
     }
 
-    var saved: SavedRenewal? {
+    var saved: RescuedRefreshToken? {
         guard case .unusable(_, let saved) = self else { return nil }
         return saved
     }

@@ -32,7 +32,7 @@ struct AccessPortalTests {
         _ answer: ScriptedExchange.Answer,
         name: String = "ReadOnly"
     ) async throws -> (RefreshOutcome, KindBench) {
-        let role = try #require(AssignedRole(account: "111122223333", name: name))
+        let role = try #require(AssignedAWSRole(account: "111122223333", name: name))
         let bench =
             switch asker {
             case .login: try Center().bench

@@ -36,7 +36,7 @@ struct PrintedTokenTests {
         #"{"Version":1,"AccessKeyId":"AKIA","SecretAccessKey":"s"}"#, "ERROR: Please run 'az login'",
     ])
     func `anything else is no token, and is not quoted`(output: String) {
-        let problem = #expect(throws: PrintedToken.Problem.self) { try Self.read(output) }
+        let problem = #expect(throws: PrintedToken.OutputError.self) { try Self.read(output) }
         #expect(problem?.message.contains("at-1") == false)
         #expect(problem?.message.hasPrefix("printed ") == true)
     }

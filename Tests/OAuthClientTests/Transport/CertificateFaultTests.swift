@@ -114,7 +114,7 @@ struct CertificateFaultTests {
     @Test func `a machine without certificates of authorities is told so, unless there is a ca_file`() throws
     {
         let none = SystemRoots(named: "/nonexistent/roots.pem")
-        let credentials = try TLSCredentials(ServerTrust(), system: none)
+        let credentials = try LoadedServerTrust(ServerTrust(), system: none)
         let failure = #expect(throws: TransportFailure.self) { try credentials.check() }
         guard case .misconfigured(let message, let remedy) = failure else {
             Issue.record("\(String(describing: failure))")
@@ -123,7 +123,7 @@ struct CertificateFaultTests {
         #expect(message == "SSL_CERT_FILE: cannot read /nonexistent/roots.pem")
         #expect(remedy?.text.contains("ca_file") == true)
         let file = try TemporaryFile(try CertificateAuthority().certificatePEM)
-        try TLSCredentials(ServerTrust(caFile: file.path), system: none).check()
+        try LoadedServerTrust(ServerTrust(caFile: file.path), system: none).check()
     }
 
     @Test func `SSL_CERT_FILE is honored, and what is added to it counts without a restart`() async throws {
@@ -132,8 +132,8 @@ struct CertificateFaultTests {
         )
         let directory = try TemporaryDirectory()
         let path = try directory.write(first.certificatePEM, to: "roots.pem")
-        func credentials() throws -> TLSCredentials {
-            try TLSCredentials(ServerTrust(), system: SystemRoots(named: path))
+        func credentials() throws -> LoadedServerTrust {
+            try LoadedServerTrust(ServerTrust(), system: SystemRoots(named: path))
         }
         let before = try credentials()
         #expect(before == (try credentials()))

@@ -95,18 +95,18 @@ struct HangingConnectionTests {
     }
 
     @Test func `whoever is first decides whether a request may be out`() {
-        let sent = ConnectionStage()
+        let sent = ExchangeAttempt()
         #expect(sent.proceed())
         #expect(!sent.giveUp() && !sent.proceed())
         #expect(sent.isConnected && !sent.isGivenUp)
-        let ended = ConnectionStage()
+        let ended = ExchangeAttempt()
         #expect(ended.giveUp())
         #expect(!ended.proceed() && !ended.giveUp())
         #expect(ended.isGivenUp && !ended.isConnected)
     }
 
     @Test func `a body that was given up is not handed over`() async throws {
-        let stage = ConnectionStage()
+        let stage = ExchangeAttempt()
         let request = OutgoingRequest(
             url: try EndpointURL("https://id.example/token"),
             form: FormBody([("refresh_token", "canary")]),

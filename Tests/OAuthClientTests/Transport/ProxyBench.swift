@@ -53,16 +53,16 @@ struct ProxyBench {
     }
 
     func choice(
-        _ credentials: ConfiguredProxy.Credentials = .none,
+        _ credentials: ConfiguredProxy.CredentialSource = .none,
         isTLS: Bool = false,
         coversInternal: Bool = true
-    ) throws -> ProxyChoice {
+    ) throws -> ProxySetting {
         let proxy = try ForwardProxy("\(isTLS ? "https" : "http")://127.0.0.1:\(proxy.port)")
         return .proxy(ConfiguredProxy(proxy, credentials: credentials, coversInternal: coversInternal))
     }
 
     func request(
-        _ choice: ProxyChoice,
+        _ choice: ProxySetting,
         isPost: Bool = true,
         pins: [String] = [],
         trusts: Bool = true,

@@ -227,7 +227,7 @@ struct TunnelledRequestTests {
         let bench = try await ProxyBench()
         let closed = try ClosedPort()
         let proxy = try ForwardProxy("http://127.0.0.1:\(closed.number)")
-        let choice = ProxyChoice.proxy(ConfiguredProxy(proxy, coversInternal: true))
+        let choice = ProxySetting.proxy(ConfiguredProxy(proxy, coversInternal: true))
         #expect(
             try await bench.send(bench.request(choice))
                 == .failure(.proxy(.unreachable("Connection refused"), proxy))
@@ -288,8 +288,8 @@ struct TunnelledRequestTests {
         let proxy = try ForwardProxy("http://p.example:3128")
         let routes = ProxyRoutes(ProxyVariables { $0 == "HTTPS_PROXY" ? "http://e.example:1" : nil })
         let host = "https://id.example/x"
-        let own = ProxyChoice.proxy(ConfiguredProxy(proxy, coversInternal: true))
-        let all = ProxyChoice.proxy(ConfiguredProxy(proxy, coversInternal: false))
+        let own = ProxySetting.proxy(ConfiguredProxy(proxy, coversInternal: true))
+        let all = ProxySetting.proxy(ConfiguredProxy(proxy, coversInternal: false))
         #expect(routes.description(of: host, own) == "through the proxy http://p.example:3128 (proxy)")
         #expect(routes.description(of: host, all) == "through the proxy http://p.example:3128 (agent.proxy)")
         #expect(

@@ -20,8 +20,8 @@ struct FleetFixture {
         try self.init(try FleetKeys.random(label: "production"))
     }
 
-    func keeper(_ clock: FleetClock = .fleet) throws -> FleetHost { try FleetHost(keepers, clock) }
-    func reader(_ clock: FleetClock = .fleet) throws -> FleetHost { try FleetHost(readers, clock) }
+    func keeper(_ clock: FleetClockReading = .fleet) throws -> FleetHost { try FleetHost(keepers, clock) }
+    func reader(_ clock: FleetClockReading = .fleet) throws -> FleetHost { try FleetHost(readers, clock) }
 }
 
 extension FleetKeys {
@@ -35,9 +35,9 @@ extension FleetKeys {
 struct FleetHost {
     let memory: SealedMemory
     let records: FleetRecords
-    let clock: FleetClock
+    let clock: FleetClockReading
 
-    init(_ keys: FleetKeys, _ clock: FleetClock) throws {
+    init(_ keys: FleetKeys, _ clock: FleetClockReading) throws {
         memory = try SealedMemory()
         records = FleetRecords(keys: keys, memory: memory)
         self.clock = clock
@@ -55,7 +55,7 @@ struct FleetHost {
     var kinds: [SecretKind] { (1...300).compactMap { memory.kind(of: SecretID(rawValue: $0)) } }
 
     /// A login with these tokens.
-    func content(refreshToken: String = "RT-1", accessToken: String = "AT-1") throws -> FleetContent {
+    func content(refreshToken: String = "RT-1", accessToken: String = "AT-1") throws -> FleetSessionContent {
         let token = AccessToken(
             secret: try secret(accessToken, .accessToken),
             idToken: IDToken(
@@ -78,16 +78,16 @@ struct FleetHost {
             loggedInAt: clock.wallTime + .seconds(-1_000),
             tokenEndpoint: "https://id.example.com/token"
         )
-        return FleetContent(snapshot: snapshot, binding: .example)
+        return FleetSessionContent(snapshot: snapshot, binding: .example)
     }
 
-    func refreshToken(of content: FleetContent?) throws -> String? {
+    func refreshToken(of content: FleetSessionContent?) throws -> String? {
         guard case .refreshToken(let secret)? = content?.snapshot.renewal else { return nil }
         return try text(secret)
     }
 
     /// The values of a record of the session `work`.
-    func values(_ content: FleetContent?, _ header: FleetHeader = .example) throws -> FleetRecordValues {
+    func values(_ content: FleetSessionContent?, _ header: FleetHeader = .example) throws -> FleetRecordValues {
         try records.values(header, content, of: .work, at: clock)
     }
 
@@ -95,12 +95,12 @@ struct FleetHost {
         try records.open(values, of: .work, since: since, at: clock)
     }
 
-    func key(_ kind: FleetKeyName.Kind, of session: SessionName = .work) -> FleetKeyName {
-        FleetKeyName(kind, of: records.names.name(of: session))
+    func key(_ kind: FleetEtcdKey.Kind, of session: SessionName = .work) -> FleetEtcdKey {
+        FleetEtcdKey(kind, of: records.names.name(of: session))
     }
 
     /// `content` with names for its secrets that say what they are, so that two hosts' can be compared.
-    func comparable(_ content: FleetContent) throws -> FleetContent {
+    func comparable(_ content: FleetSessionContent) throws -> FleetSessionContent {
         var content = content
         if case .refreshToken(let secret) = content.snapshot.renewal {
             content.snapshot.renewal = .refreshToken(try comparable(secret))
@@ -124,9 +124,9 @@ struct FleetHost {
     }
 }
 
-extension FleetClock {
+extension FleetClockReading {
     /// Clocks that agree.
-    static let fleet = FleetClock(
+    static let fleet = FleetClockReading(
         now: .seconds(10_000),
         wallTime: WallTime(secondsSince1970: 1_800_000_000),
         etcdTime: WallTime(secondsSince1970: 1_800_000_000)

@@ -15,7 +15,7 @@ struct FleetLimitTests {
         keeper = try fleet.keeper()
     }
 
-    private func content(variants count: Int, of size: Int) throws -> FleetContent {
+    private func content(variants count: Int, of size: Int) throws -> FleetSessionContent {
         var content = try keeper.content()
         let token = try #require(content.snapshot.tokens[.primary])
         for number in 0..<count {

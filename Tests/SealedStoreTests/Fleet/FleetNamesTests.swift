@@ -14,19 +14,19 @@ struct FleetNamesTests {
         names = FleetNames(keys)
     }
 
-    static let kinds: [FleetKeyName.Kind] = [
+    static let kinds: [FleetEtcdKey.Kind] = [
         .record, .access, .intent, .lock, .want, .late(.example, parent: 0, .example),
         .late(Lineage(number: .max, id: .max), parent: .max, AttemptID(host: .max, random: 0)),
         .late(Lineage(number: 0, id: 0), parent: 0, .lost),
     ]
 
-    func text(_ kind: FleetKeyName.Kind, of session: SessionName = .work) -> String {
-        String(decoding: names.bytes(of: FleetKeyName(kind, of: names.name(of: session))), as: UTF8.self)
+    func text(_ kind: FleetEtcdKey.Kind, of session: SessionName = .work) -> String {
+        String(decoding: names.bytes(of: FleetEtcdKey(kind, of: names.name(of: session))), as: UTF8.self)
     }
 
     @Test(arguments: kinds)
-    func `a name is read back as what it says`(kind: FleetKeyName.Kind) {
-        let key = FleetKeyName(kind, of: names.name(of: .work))
+    func `a name is read back as what it says`(kind: FleetEtcdKey.Kind) {
+        let key = FleetEtcdKey(kind, of: names.name(of: .work))
         #expect(names.key(named: names.bytes(of: key)) == key)
     }
 
@@ -36,7 +36,7 @@ struct FleetNamesTests {
             "late/000000000000000300112233445566778899aabbccddeeff/00000000000000ff/"
             + "00000000000000a100000000000000b2"
         for (kind, end) in [
-            (FleetKeyName.Kind.record, "rt"), (.access, "at"), (.intent, "intent"), (.lock, "lock"),
+            (FleetEtcdKey.Kind.record, "rt"), (.access, "at"), (.intent, "intent"), (.lock, "lock"),
             (.want, "want"),
             (
                 .late(.example, parent: 255, .example),
@@ -68,10 +68,10 @@ struct FleetNamesTests {
 
     @Test func `ranges hold what they should and nothing else`() {
         let work = names.name(of: .work)
-        let mine = FleetNamesTests.kinds.map { names.bytes(of: FleetKeyName($0, of: work)) }
-        let other = names.bytes(of: FleetKeyName(.record, of: names.name(of: .home)))
+        let mine = FleetNamesTests.kinds.map { names.bytes(of: FleetEtcdKey($0, of: work)) }
+        let other = names.bytes(of: FleetEtcdKey(.record, of: names.name(of: .home)))
         let lateResults = [UInt64(6), 7, 8].map { parent in
-            names.bytes(of: FleetKeyName(.late(.example, parent: parent, .other), of: work))
+            names.bytes(of: FleetEtcdKey(.late(.example, parent: parent, .other), of: work))
         }
         func holds(_ range: FleetRange, _ key: [UInt8]) -> Bool {
             !key.lexicographicallyPrecedes(range.start) && key.lexicographicallyPrecedes(range.end)
@@ -116,7 +116,7 @@ struct FleetNamesTests {
         ]
         hostile.append(
             String(
-                decoding: foreign.bytes(of: FleetKeyName(.record, of: names.name(of: .work))),
+                decoding: foreign.bytes(of: FleetEtcdKey(.record, of: names.name(of: .work))),
                 as: UTF8.self
             )
         )
@@ -126,7 +126,7 @@ struct FleetNamesTests {
         }
         #expect(names.key(named: Array(good.utf8.dropLast()) + [0xFF]) == nil)
         #expect(
-            names.key(named: names.bytes(of: FleetKeyName(.kept(.example), of: names.name(of: .work)))) == nil
+            names.key(named: names.bytes(of: FleetEtcdKey(.kept(.example), of: names.name(of: .work)))) == nil
         )
     }
 

@@ -7,7 +7,7 @@ import TokenCore
 
 /// Sessions with anything that a session may hold.
 extension FleetHost {
-    func content(using generator: inout SeededGenerator) throws -> FleetContent {
+    func content(using generator: inout SeededGenerator) throws -> FleetSessionContent {
         var tokens: [TokenVariant: AccessToken] = [:]
         for number in 0..<Int.random(in: 0...4, using: &generator) {
             let audience = number == 0 ? nil : "https://api\(number).example"
@@ -28,7 +28,7 @@ extension FleetHost {
             client: generator.text,
             endpoint: snapshot.tokenEndpoint
         )
-        return FleetContent(snapshot: snapshot, binding: binding)
+        return FleetSessionContent(snapshot: snapshot, binding: binding)
     }
 
     private func fill(_ snapshot: inout SessionSnapshot, _ generator: inout SeededGenerator) throws {
@@ -43,7 +43,7 @@ extension FleetHost {
         if generator.bool { snapshot.loginBegan = generator.instant(before: clock.now) }
         if generator.bool { snapshot.refreshExpiresAt = generator.wallTime }
         if generator.bool {
-            snapshot.end = LoginEnd(
+            snapshot.end = LoginExpiry(
                 at: generator.instant(before: .seconds(1_000_000)),
                 since: generator.instant(before: clock.now),
                 lifetime: .nanoseconds(Int64.random(in: 0...1 << 60, using: &generator)),
@@ -123,9 +123,9 @@ extension SeededGenerator {
     }
 }
 
-extension FleetContent {
+extension FleetSessionContent {
     /// With every instant moved by `duration`.
-    func later(by duration: Duration) -> FleetContent {
+    func later(by duration: Duration) -> FleetSessionContent {
         var content = self
         for (variant, token) in snapshot.tokens {
             content.snapshot.tokens[variant]?.obtainedAt = token.obtainedAt + duration

@@ -151,7 +151,7 @@ struct FleetTamperingTests {
     @Test func `a late answer under the key of another attempt or generation is refused`() throws {
         let keeper = try fleet.keeper()
         for kind in [
-            FleetKeyName.Kind.late(.example, parent: 8, .other), .late(.example, parent: 7, .example),
+            FleetEtcdKey.Kind.late(.example, parent: 8, .other), .late(.example, parent: 7, .example),
             .record,
         ] {
             #expect(throws: FleetValueError.notAValue) {

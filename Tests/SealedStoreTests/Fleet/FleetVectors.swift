@@ -20,8 +20,8 @@ extension Vector {
         }
     }
 
-    /// Named by ``FleetKeyName/Kind`` in the field `kind`, after `fleet-`.
-    static let fleetKinds: [String: FleetKeyName.Kind] = [
+    /// Named by ``FleetEtcdKey/Kind`` in the field `kind`, after `fleet-`.
+    static let fleetKinds: [String: FleetEtcdKey.Kind] = [
         "fleet-rt": .record, "fleet-at": .access, "fleet-late": .late(.example, parent: 7, .other),
         "fleet-kept": .kept(.example), "fleet-intent": .intent, "fleet-want": .want,
     ]
@@ -63,7 +63,7 @@ extension FleetKeys {
 extension FleetHost {
     fileprivate func describe(
         _ bytes: [UInt8],
-        _ kind: FleetKeyName.Kind,
+        _ kind: FleetEtcdKey.Kind,
         since: UInt32
     ) throws(FleetValueError) -> String {
         switch kind {
@@ -81,7 +81,7 @@ extension FleetHost {
         }
     }
 
-    private func describe(_ content: FleetContent?) -> String {
+    private func describe(_ content: FleetSessionContent?) -> String {
         let snapshot = content?.snapshot
         let token = snapshot?.tokens[.primary]
         let texts = [
@@ -130,7 +130,7 @@ enum FleetVectorWriter {
         ]
     }
 
-    private static func host() throws -> (FleetHost, FleetContent) {
+    private static func host() throws -> (FleetHost, FleetSessionContent) {
         let host = try FleetHost(Vector.fleetKeys(), .fleet)
         return (host, try host.content())
     }

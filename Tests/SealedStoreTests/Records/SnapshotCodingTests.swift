@@ -22,7 +22,7 @@ struct SnapshotCodingTests {
         return (try #require(loaded.sessions.first).snapshot, second)
     }
 
-    private static let end = LoginEnd(
+    private static let end = LoginExpiry(
         at: .seconds(30_000),
         since: .seconds(9_500),
         lifetime: .seconds(20_500),
@@ -32,14 +32,14 @@ struct SnapshotCodingTests {
 
     /// Each standing of a token, and what is left of it after a restart.
     @Test(arguments: [
-        (AccessToken.Standing.good, AccessToken.Standing.good), (.doubtful, .doubtful),
+        (AccessToken.Acceptance.good, AccessToken.Acceptance.good), (.doubtful, .doubtful),
         (.onTrial(since: .seconds(9_000)), .doubtful), (.refused(isRepeat: false), .refused(isRepeat: false)),
         (.possiblyExpired, .possiblyExpired),
         (.refused(isRepeat: true), .refused(isRepeat: true)),
     ])
     func `a token that may not be served is not served after a restart`(
-        standing: AccessToken.Standing,
-        after: AccessToken.Standing
+        standing: AccessToken.Acceptance,
+        after: AccessToken.Acceptance
     ) throws {
         let mail = TokenVariant(scopes: ["mail"], audience: nil)
         let (snapshot, _) = try restored { snapshot, open in
@@ -95,7 +95,7 @@ struct SnapshotCodingTests {
     @Test(arguments: [EndReason.grantDead, .clientUnknown])
     func `how and when a login ended survives`(reason: EndReason) throws {
         let words = "id.example answered 400 invalid_grant: it is over"
-        let ending = EndDetails(message: words, at: WallTime(secondsSince1970: 1_800_000_123))
+        let ending = LoginEndDetails(message: words, at: WallTime(secondsSince1970: 1_800_000_123))
         let (snapshot, _) = try restored { snapshot, _ in
             snapshot.standing = .ended(reason, quarantinedUntil: nil)
             snapshot.ending = ending

@@ -150,7 +150,7 @@ enum VectorWriter {
     }
 
     private static func record(
-        _ phase: RecordHeader.Phase = .commit,
+        _ phase: RecordHeader.ContentKind = .commit,
         generation: UInt64 = 7,
         epoch: UInt32 = 1,
         vaultID: RandomID = Vector.vault,

@@ -15,7 +15,7 @@ struct CounterPowerCutTests {
         try stores.prepared()
         let files = RecordingFiles()
         let open = try stores.fixture.open(files)
-        _ = try open.store.unlockAutomatically(counter: CounterEvidence(reading: .value(1)))
+        _ = try open.store.unlockAutomatically(counter: CounterCheckInput(reading: .value(1)))
         stores.step(open, to: 2)
         var cut = PowerCut([stores.fixture.statePath, stores.fixture.sessionsPath])
         let before = files.changes.count

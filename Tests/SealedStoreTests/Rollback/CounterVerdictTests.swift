@@ -74,7 +74,7 @@ struct CounterVerdictTests {
 
     @Test(arguments: cases)
     func `a store fits its counter or is refused`(row: Case) {
-        let evidence = CounterEvidence(reading: row.reading, accepted: row.accepted)
+        let evidence = CounterCheckInput(reading: row.reading, accepted: row.accepted)
         do throws(StoreError) {
             let verdict = try CounterVerdict(stored: row.stored, evidence, path: "m")
             #expect(verdict == row.verdict)

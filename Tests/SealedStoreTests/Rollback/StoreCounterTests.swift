@@ -18,7 +18,7 @@ struct StoreCounterTests {
     ) throws -> (OpenStore, LoadedSessions) {
         let open = try (fixture ?? self.fixture).open()
         let reading = counter.map { CounterReading.value($0) } ?? .notConfigured
-        let evidence = CounterEvidence(reading: reading, accepted: accepted)
+        let evidence = CounterCheckInput(reading: reading, accepted: accepted)
         do {
             return (open, try open.store.unlockAutomatically(counter: evidence))
         } catch {
@@ -92,14 +92,14 @@ struct StoreCounterTests {
     @Test func `a store is locked, not half open, after a refusal`() throws {
         try prepared()
         let open = try fixture.open()
-        let evidence = CounterEvidence(reading: .value(5))
+        let evidence = CounterCheckInput(reading: .value(5))
         #expect(throws: StoreError.olderCopy(stored: 1, counter: 5)) {
             try open.store.unlockAutomatically(counter: evidence)
         }
         #expect(open.store.state == .locked)
         #expect(open.store.readSessions().isEmpty)
         #expect(throws: Never.self) {
-            try open.store.unlockAutomatically(counter: CounterEvidence(reading: .value(1)))
+            try open.store.unlockAutomatically(counter: CounterCheckInput(reading: .value(1)))
         }
     }
 
@@ -188,7 +188,7 @@ struct StoreCounterTests {
         step(open, to: 6)
         open.store.close()
         let again = try fixture.open()
-        let evidence = CounterEvidence(reading: .value(6))
+        let evidence = CounterCheckInput(reading: .value(6))
         #expect(
             try again.store.unlock(with: .passphrase(.text("new")), counter: evidence).counter == .follows(6)
         )

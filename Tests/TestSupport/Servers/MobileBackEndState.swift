@@ -16,7 +16,7 @@ struct MobileBackEndState: Sendable {
         var device: String
         var refreshToken = ""
         var refreshExpiresAt = Duration.zero
-        var refusal: Refusal?
+        var refusal: VariantRejection?
     }
 
     let style: MobileBackEnd.Style

@@ -107,7 +107,7 @@ extension FleetPersistentState {
 extension SessionScript {
     /// The record of another host, with a token of an hour obtained now.
     func record(
-        standing: SessionSnapshot.Standing = .loggedIn,
+        standing: SessionSnapshot.LoginState = .loggedIn,
         renewal: Renewal = .refreshToken(SecretID(rawValue: 801))
     ) -> SessionSnapshot {
         let token = AccessToken(

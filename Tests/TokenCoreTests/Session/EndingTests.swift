@@ -79,7 +79,7 @@ import Testing
         now: [String],
         isTold: Bool
     ) throws {
-        func made(_ endings: [String]) -> String { LoginSettings(fingerprint: "id c", endings: endings).text }
+        func made(_ endings: [String]) -> String { LoginSettingsFingerprint(fingerprint: "id c", endings: endings).text }
         var script = SessionScript.ready(policy: SessionPolicy(madeOf: made(then)))
         script.session.policyChanged(SessionPolicy(madeOf: made(now)))
         var (session, request) = (script.session, RevocationRequest?.none)
@@ -89,7 +89,7 @@ import Testing
         }
         script.session = session
         let asked = try #require(request)
-        let refusal = LoginSettings.refusal(of: asked, under: made(now))
+        let refusal = LoginSettingsFingerprint.refusal(of: asked, under: made(now))
         #expect((refusal == nil) == isTold)
         var restarted = script.restarted()
         let repeated = restarted.sleepUntilWake()

@@ -12,7 +12,7 @@ struct UnusableAnswerTests {
     private func unusable(_ script: SessionScript, _ kind: FailureClass = .misconfigured) -> RefreshOutcome {
         .unusable(
             RefreshFailure(kind: kind, message: UnusableAnswerTests.reason, remedy: .set("dpop to false")),
-            SavedRenewal(
+            RescuedRefreshToken(
                 refreshToken: UnusableAnswerTests.newToken,
                 refreshLifetime: RefreshLifetime(.seconds(90_000)),
                 requestedAt: script.moment.now

@@ -35,9 +35,9 @@ import Testing
         ("111122223333", String(repeating: "a", count: 65), false),
     ])
     func `a role is an account and a name as Amazon has them`(account: String, name: String, isRole: Bool) {
-        let role = AssignedRole(account: account, name: name)
+        let role = AssignedAWSRole(account: account, name: name)
         #expect((role != nil) == isRole)
-        #expect(role.flatMap { AssignedRole($0.variant) } == role)
+        #expect(role.flatMap { AssignedAWSRole($0.variant) } == role)
     }
 
     @Test func `other variants are no roles`() {
@@ -46,7 +46,7 @@ import Testing
             TokenVariant(scopes: [], audience: "https://api.example"),
             TokenVariant(scopes: [], audience: "Admin"),
         ] {
-            #expect(AssignedRole(variant) == nil)
+            #expect(AssignedAWSRole(variant) == nil)
         }
     }
 

@@ -17,9 +17,9 @@ package struct AgentMembers: WireMembers {
 }
 
 /// The response of `POST /v1/lock` and `POST /v1/unlock`.
-package typealias LockMessage = WireMessage<LockMembers>
+package typealias LockStateMessage = WireMessage<LockStateMembers>
 
-package struct LockMembers: WireMembers {
+package struct LockStateMembers: WireMembers {
     package let locked = WireMember<Bool>("locked")
 
     package static let table = Self()
@@ -33,9 +33,9 @@ package struct UnlockMembers: WireMembers {
 }
 
 /// The response of `POST /v1/shutdown`.
-package typealias ShutdownMessage = WireMessage<ShutdownMembers>
+package typealias ShutdownResponseMessage = WireMessage<ShutdownResponseMembers>
 
-package struct ShutdownMembers: WireMembers {
+package struct ShutdownResponseMembers: WireMembers {
     package let stopping = WireMember<Bool>("stopping")
 
     package static let table = Self()

@@ -45,9 +45,9 @@ package struct AuditMembers: WireMembers {
 }
 
 /// A line of `GET /v1/audit` that replaces lines that could not be written.
-package typealias LostLinesMessage = WireMessage<LostLinesMembers>
+package typealias LostAuditLinesMessage = WireMessage<LostAuditLinesMembers>
 
-package struct LostLinesMembers: WireMembers {
+package struct LostAuditLinesMembers: WireMembers {
     package let time = WireMember<Int64>("time", .time)
     package let dropped = WireMember<Int64>("dropped")
 

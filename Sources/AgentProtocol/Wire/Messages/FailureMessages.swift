@@ -19,9 +19,9 @@ package struct FailureMembers: RemedyMembers {
 }
 
 /// A response whose status is not a success.
-package typealias RefusalMessage = WireMessage<RefusalMembers>
+package typealias ErrorResponseMessage = WireMessage<ErrorResponseMembers>
 
-package struct RefusalMembers: WireMembers {
+package struct ErrorResponseMembers: WireMembers {
     package let error = WireMember<FailureMessage>("error")
 
     package static let table = Self()

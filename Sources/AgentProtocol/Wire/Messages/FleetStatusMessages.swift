@@ -12,7 +12,7 @@ package struct FleetMembers: RemedyMembers {
     package let role = WireMember<String>("role")
     package let hosts = WireMember<[FleetHostMessage]>("hosts")
     package let sessions = WireMember<[FleetSessionMessage]>("sessions")
-    package let members = WireMember<[FleetMemberMessage]>("etcd")
+    package let members = WireMember<[EtcdMemberMessage]>("etcd")
     /// The time by which this host's clock is ahead of etcd's.
     ///
     /// Negative if it is behind.
@@ -72,9 +72,9 @@ package struct FleetSessionMembers: RemedyMembers {
 }
 
 /// A member of etcd.
-package typealias FleetMemberMessage = WireMessage<FleetMemberMembers>
+package typealias EtcdMemberMessage = WireMessage<EtcdMemberMembers>
 
-package struct FleetMemberMembers: RemedyMembers {
+package struct EtcdMemberMembers: RemedyMembers {
     package let endpoint = WireMember<String>("endpoint")
     package let version = WireMember<String>("version", isOptional: true)
     /// Whether the member answers and has a leader.

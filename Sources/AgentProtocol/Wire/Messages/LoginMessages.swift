@@ -25,9 +25,9 @@ package struct LoginAnswerMembers: WireMembers {
 }
 
 /// The response of `POST …/login/ID`.
-package typealias LoginAnswerMessage = WireMessage<LoginNumberMembers>
+package typealias LoginAnswerMessage = WireMessage<LoginAnswerResponseMembers>
 
-package struct LoginNumberMembers: WireMembers {
+package struct LoginAnswerResponseMembers: WireMembers {
     package let login = WireMember<String>("login")
 
     package static let table = Self()
@@ -41,9 +41,9 @@ package struct ClientSecretMembers: WireMembers {
 }
 
 /// The response of `POST …/client-secret`.
-package typealias ClientSecretMessage = WireMessage<ClientSecretAnswerMembers>
+package typealias ClientSecretMessage = WireMessage<ClientSecretResponseMembers>
 
-package struct ClientSecretAnswerMembers: WireMembers {
+package struct ClientSecretResponseMembers: WireMembers {
     package let session = WireMember<String>("session")
 
     package static let table = Self()

@@ -16,16 +16,16 @@ package struct ReloadResponseMembers: WireMembers {
     package let added = WireMember<[String]>("added")
     package let removed = WireMember<[String]>("removed")
     package let changed = WireMember<[String]>("changed")
-    package let restart = WireMember<[RestartMessage]>("restart")
+    package let restart = WireMember<[RequiredRestartMessage]>("restart")
     package let mistakes = WireMember<[String]>("mistakes")
 
     package static let table = Self()
 }
 
 /// A change of the configuration that takes effect only after a restart of the agent.
-package typealias RestartMessage = WireMessage<RestartMembers>
+package typealias RequiredRestartMessage = WireMessage<RequiredRestartMembers>
 
-package struct RestartMembers: WireMembers {
+package struct RequiredRestartMembers: WireMembers {
     package let key = WireMember<String>("key")
     package let reason = WireMember<String>("reason")
 
@@ -33,9 +33,9 @@ package struct RestartMembers: WireMembers {
 }
 
 /// The output of `tokenagent --check-config --json` about a file.
-package typealias ConfigurationCheckMessage = WireMessage<ConfigurationCheckMembers>
+package typealias ConfigurationCheckResultMessage = WireMessage<ConfigurationCheckResultMembers>
 
-package struct ConfigurationCheckMembers: WireMembers {
+package struct ConfigurationCheckResultMembers: WireMembers {
     package let file = WireMember<String>("file")
     package let isGood = WireMember<Bool>("ok")
     package let sessions = WireMember<Int64>("sessions", isOptional: true)

@@ -32,9 +32,9 @@ package struct ServerProbeMembers: WireMembers {
 }
 
 /// The output of `tokenctl add --json` and `tokenctl remove --json` about the file of a session.
-package typealias SessionFileMessage = WireMessage<SessionFileMembers>
+package typealias ChangedSessionFileMessage = WireMessage<ChangedSessionFileMembers>
 
-package struct SessionFileMembers: WireMembers {
+package struct ChangedSessionFileMembers: WireMembers {
     package let session = WireMember<String>("session")
     package let file = WireMember<String>("file")
     package let flow = WireMember<String>("flow", isOptional: true)

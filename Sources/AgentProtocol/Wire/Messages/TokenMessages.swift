@@ -22,9 +22,9 @@ package struct TokenMembers: WireMembers {
 }
 
 /// The members that `tokenctl get --format json` adds to the token.
-package typealias PrintedTokenMessage = WireMessage<PrintedTokenMembers>
+package typealias PrintedTokenDetailMessage = WireMessage<PrintedTokenDetailMembers>
 
-package struct PrintedTokenMembers: WireMembers {
+package struct PrintedTokenDetailMembers: WireMembers {
     package let expiresAtText = WireMember<String>("expires_at_rfc3339", isOptional: true)
     package let issuer = WireMember<String>("issuer", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)
@@ -42,7 +42,7 @@ package struct RefreshMembers: WireMembers {
 }
 
 /// The body of `POST …/report`.
-package struct ReportMembers: WireMembers {
+package struct RejectionReportMembers: WireMembers {
     package let token = WireMember<String>("token")
     package let status = WireMember<Int64>("status")
     package let challenge = WireMember<String>("www_authenticate", isOptional: true)
@@ -54,7 +54,7 @@ package struct ReportMembers: WireMembers {
     package static let table = Self()
 }
 
-extension ReportMembers {
+extension RejectionReportMembers {
     /// The maximum number of bytes of a challenge in a report.
     private static let maximumChallengeLength = 2048
     /// The maximum number of closing braces at which the end of an object is tried, as hostile text may
@@ -78,7 +78,7 @@ extension ReportMembers {
 }
 
 /// The action of a client after it has reported a rejection.
-package enum ReportAction: String, CaseIterable, WireValue {
+package enum NextClientAction: String, CaseIterable, WireValue {
     /// Try again with the token in this response.
     case retry
     /// Nothing helps now.
@@ -88,10 +88,10 @@ package enum ReportAction: String, CaseIterable, WireValue {
 }
 
 /// The response of `POST …/report`, which for `retry` also has the members of a token.
-package typealias ReportMessage = WireMessage<ReportResponseMembers>
+package typealias RejectionReportMessage = WireMessage<RejectionReportResponseMembers>
 
-package struct ReportResponseMembers: WireMembers {
-    package let action = WireMember<ReportAction>("action")
+package struct RejectionReportResponseMembers: WireMembers {
+    package let action = WireMember<NextClientAction>("action")
     package let accessToken = WireMember<String>("access_token", isOptional: true)
     /// The scopes that a login must request, for `step_up`.
     package let scope = WireMember<String>("scope", isOptional: true)

@@ -29,7 +29,7 @@ package struct SlotMembers: WireMembers {
 }
 
 /// The body of a request that changes the unlock methods, with the secret of a slot as proof.
-package protocol ProvingMembers: WireMembers {
+package protocol UnlockProofMembers: WireMembers {
     /// The passphrase of a slot.
     var unlockPassphrase: WireMember<String> { get }
     /// The key of a slot, in hexadecimal digits.
@@ -37,7 +37,7 @@ package protocol ProvingMembers: WireMembers {
 }
 
 /// The body of `DELETE /v1/vault/slots/N`.
-package struct SlotRemovalMembers: ProvingMembers {
+package struct SlotRemovalMembers: UnlockProofMembers {
     package let unlockPassphrase = WireMember<String>("unlock_passphrase", isOptional: true)
     package let unlockKey = WireMember<String>("unlock_key", isOptional: true)
 
@@ -45,7 +45,7 @@ package struct SlotRemovalMembers: ProvingMembers {
 }
 
 /// The body of `POST /v1/vault/init` and `POST /v1/vault/slots`.
-package struct SlotAdditionMembers: ProvingMembers {
+package struct SlotAdditionMembers: UnlockProofMembers {
     /// The type of the slot, one of ``SlotKind/requested``.
     package let type = WireMember<String>("type")
     package let passphrase = WireMember<String>("passphrase", isOptional: true)
@@ -59,7 +59,7 @@ package struct SlotAdditionMembers: ProvingMembers {
 }
 
 /// The body of `POST /v1/vault/passwd`.
-package struct PassphraseMembers: WireMembers {
+package struct PassphraseChangeMembers: WireMembers {
     package let old = WireMember<String>("old")
     package let new = WireMember<String>("new")
 
@@ -67,7 +67,7 @@ package struct PassphraseMembers: WireMembers {
 }
 
 /// The body of `POST /v1/vault/rekey`.
-package struct RekeyMembers: ProvingMembers {
+package struct RekeyMembers: UnlockProofMembers {
     package let unlockPassphrase = WireMember<String>("passphrase", isOptional: true)
     package let unlockKey = WireMember<String>("unlock_key", isOptional: true)
 

@@ -3,7 +3,7 @@
 import TokenCore
 
 /// The writes of a shared session's record to this host's disk: the active one and those that wait for it.
-struct RecordWrites {
+struct RecordDiskWrites {
     private(set) var isUnderWay = false
     /// Whether the tokens must be erased from the record once the active write ends.
     private(set) var mustEraseTokens = false
@@ -34,7 +34,7 @@ struct RecordWrites {
 
 /// The decision whether this host must seal a record in etcd again: under the current key, or with tokens for
 /// readers.
-struct SealReview {
+struct ResealDecision {
     /// The last record for which ``isOwed(in:knowing:epoch:)`` returned `true`.
     private var resealed: FleetHeader?
     /// The latest read of a record that this host is still adopting, to be examined after the adoption.

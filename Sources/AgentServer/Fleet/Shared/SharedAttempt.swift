@@ -17,7 +17,7 @@ struct SharedAttempt {
     var hasTokens = false
 
     /// The recipient of an exchange's outcome.
-    enum Addressee {
+    enum OutcomeRecipient {
         case session
         /// The fleet, whose record decides the session's state.
         case fleet

@@ -9,15 +9,15 @@ import TokenCore
 final class SharedSession {
     let name: SessionName
     private(set) var member: FleetMember
-    let record: SharedRecord
+    let record: LocalSharedRecord
     private(set) var attempt: SharedAttempt?
-    private var writes = RecordWrites()
+    private var writes = RecordDiskWrites()
     /// The revocations that wait until etcd has the login or logout that caused them.
     private(set) var deferred = DeferredRevocations()
     /// The latest error, or `nil` if the latest operation succeeded.
     private(set) var storeError: FleetStoreError?
     private var lease: FleetLease?
-    private var sealReview = SealReview()
+    private var sealReview = ResealDecision()
     /// The previous login, which a login on this host replaces in etcd and which must be revoked afterwards,
     /// or `nil` if there is none.
     private var replaced: SessionSnapshot?
@@ -45,7 +45,7 @@ final class SharedSession {
         self.host = host
         self.timing = timing
         member = FleetMember(keeping?.memory ?? FleetPersistentState(), timing: timing, role: sharing.role)
-        record = SharedRecord(name, keeping, binding, sharing: sharing)
+        record = LocalSharedRecord(name, keeping, binding, sharing: sharing)
     }
 
     /// The fleet state that is stored with the session's record on disk.
@@ -113,7 +113,7 @@ final class SharedSession {
     /// Handles the outcome of an attempt's request.
     ///
     /// - Returns: The recipient of the outcome.
-    func answered(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) -> SharedAttempt.Addressee {
+    func answered(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) -> SharedAttempt.OutcomeRecipient {
         guard let attempt, let fence = attempt.fence else { return .session }
         guard case .failed(let failure) = outcome else {
             self.attempt?.hasTokens = true
@@ -368,7 +368,7 @@ final class SharedSession {
     ///
     /// Without an outcome, another login or logout has replaced it.
     func finish(
-        _ pending: SharedRecord.Pending?,
+        _ pending: LocalSharedRecord.UnsavedChange?,
         _ outcome: CommitOutcome?,
         in agent: isolated SessionAgent
     ) {

@@ -161,7 +161,7 @@ enum NetworkSetup {
             }
             // Undo finds the entry by the URL alone, whatever its name.
             if !request.isUndo {
-                try SessionSource.check(address)
+                try ResourceSession.check(address)
                 name = name ?? address.server.place.host
             }
             words.append(.string(url))
