@@ -196,10 +196,10 @@ extension CommandReply {
     fileprivate var result: Result<CommandResult, CommandFailure> {
         switch outcome {
         case .ended(let status, let output):
-            let complaint = ProgramComplaint(standardError: errors, standardOutput: output)
+            let complaint = StandardErrorLine(standardError: errors, standardOutput: output)
             return .success(CommandResult(status: status, standardOutput: output, complaint: complaint))
         case .failed(let failure):
-            let complaint = ProgramComplaint(standardError: errors)
+            let complaint = StandardErrorLine(standardError: errors)
             return .failure(CommandFailure(message: failure.message, complaint: complaint))
         }
     }

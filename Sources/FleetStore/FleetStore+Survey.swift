@@ -46,15 +46,15 @@ extension FleetStore {
         survey.hosts = try await HostList(store: self).present()
     }
 
-    private func members() async -> [FleetSurvey.Member] {
-        let found = await withTaskGroup(of: (Int, FleetSurvey.Member, UInt64?).self) { group in
+    private func members() async -> [FleetSurvey.EtcdMember] {
+        let found = await withTaskGroup(of: (Int, FleetSurvey.EtcdMember, UInt64?).self) { group in
             for (index, endpoint) in client.endpoints.enumerated() {
                 group.addTask {
                     let (member, cluster) = await self.member(at: endpoint)
                     return (index, member, cluster)
                 }
             }
-            var found: [(index: Int, member: FleetSurvey.Member, cluster: UInt64?)] = []
+            var found: [(index: Int, member: FleetSurvey.EtcdMember, cluster: UInt64?)] = []
             for await answer in group { found.append(answer) }
             return found.sorted { $0.index < $1.index }
         }
@@ -74,8 +74,8 @@ extension FleetStore {
     }
 
     /// Returns the status of a member and its cluster.
-    private func member(at endpoint: EtcdEndpoint) async -> (FleetSurvey.Member, cluster: UInt64?) {
-        var member = FleetSurvey.Member(endpoint: endpoint.origin)
+    private func member(at endpoint: EtcdEndpoint) async -> (FleetSurvey.EtcdMember, cluster: UInt64?) {
+        var member = FleetSurvey.EtcdMember(endpoint: endpoint.origin)
         var cluster: UInt64?
         do throws(EtcdFailure) {
             let answer = try await client.status(of: endpoint)
@@ -109,7 +109,7 @@ extension FleetStore {
     package func discardUnreadable(
         of session: SessionName,
         since epoch: UInt32,
-        unless binding: FleetBinding?
+        unless binding: FleetLoginSettings?
     ) async throws(FleetStoreError) -> Int {
         let answer = try await read(session)
         let useful = answer.content.pairs.filter { isOfUse($0, of: session, epoch, as: binding) }
@@ -155,7 +155,7 @@ extension FleetStore {
         _ pair: EtcdKeyValue,
         of session: SessionName,
         _ epoch: UInt32,
-        as binding: FleetBinding?
+        as binding: FleetLoginSettings?
     ) -> Bool {
         guard let key = records.names.key(named: pair.key) else { return false }
         do throws(FleetValueError) {

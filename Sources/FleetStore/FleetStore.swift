@@ -79,11 +79,11 @@ package final class FleetStore: FleetSharing {
 
     package func transact(
         _ transaction: SealedFleetTransaction
-    ) async throws(FleetStoreError) -> FleetOutcome {
+    ) async throws(FleetStoreError) -> FleetTransactionResult {
         let answer = try await call { client throws(EtcdFailure) in
             try await client.transact(EtcdTransaction(transaction))
         }
-        return FleetOutcome(isDone: answer.content, place: FleetRevision(answer.header))
+        return FleetTransactionResult(isDone: answer.content, place: FleetRevision(answer.header))
     }
 
     package func want(
@@ -140,7 +140,7 @@ package final class FleetStore: FleetSharing {
     package func seal(
         _ transaction: FleetTransaction,
         of session: SessionName,
-        as binding: FleetBinding,
+        as binding: FleetLoginSettings,
         seen readResult: FleetReadResult,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
@@ -157,7 +157,7 @@ package final class FleetStore: FleetSharing {
     package func open(
         _ attempt: AttemptID,
         in readResult: FleetReadResult,
-        as binding: FleetBinding
+        as binding: FleetLoginSettings
     ) throws(FleetStoreError) -> SessionSnapshot? {
         let found: FleetSessionContent?
         do throws(FleetValueError) {
@@ -206,7 +206,7 @@ package final class FleetStore: FleetSharing {
         _ values: FleetRecordValues,
         of session: SessionName,
         _ epoch: UInt32,
-        as binding: FleetBinding
+        as binding: FleetLoginSettings
     ) throws(FleetValueError) -> Bool {
         guard let content = try records.open(values, of: session, since: epoch, at: clock).content else {
             return true
@@ -219,7 +219,7 @@ package final class FleetStore: FleetSharing {
         _ snapshot: SessionSnapshot,
         of attempt: AttemptID,
         _ session: SessionName,
-        as binding: FleetBinding
+        as binding: FleetLoginSettings
     ) throws(FleetStoreError) -> [UInt8] {
         let content = FleetSessionContent(snapshot: snapshot, binding: binding)
         return try FleetStoreError.sealing { () throws(StorageFailure) in

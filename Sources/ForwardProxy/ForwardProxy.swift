@@ -118,7 +118,7 @@ package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
     /// Such a host is reached directly unless a session's configuration requires a proxy. Elsewhere, where
     /// the proxy is, the same address means another machine.
     package static func isInternal(_ host: String) -> Bool {
-        IPAddress(host)?.isInternal ?? LoopbackName.contains(host)
+        IPAddress(host)?.isInternal ?? LocalhostName.contains(host)
     }
 }
 

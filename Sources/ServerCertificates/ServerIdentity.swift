@@ -12,7 +12,7 @@ import Text
 /// name by definition (RFC 9525 §2).
 ///
 /// - Entry points: ``ServerIdentity``, ``CertificateStrength``, ``CertificatePin``, ``SystemRoots``,
-///   ``TrustAnchors``.
+///   ``ConfiguredTrustAnchors``.
 /// - May not: replace the verification of the TLS library. Every check here is an additional one.
 package enum ServerIdentity: Hashable, Sendable {
     /// A host name in lower case, without a trailing dot.
@@ -48,11 +48,11 @@ package enum ServerIdentity: Hashable, Sendable {
     /// host.
     ///
     /// The HTTP library calls this for new connections after the handshake, before anything else is sent. The
-    /// future fails with ``ForeignServer``. A channel without TLS fails too.
+    /// future fails with ``HostMismatchError``. A channel without TLS fails too.
     package func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
         let verdict = channel.nioSSL_peerCertificate().flatMapErrorThrowing { _ in nil }
             .flatMapThrowing { certificate in
-                guard let certificate, isProven(by: certificate) else { throw ForeignServer() }
+                guard let certificate, isProven(by: certificate) else { throw HostMismatchError() }
             }
         // Close one turn later, so that the pool learns of the failure first.
         verdict.whenFailure { _ in channel.eventLoop.execute { channel.close(promise: nil) } }
@@ -75,6 +75,6 @@ package enum ServerIdentity: Hashable, Sendable {
 }
 
 /// An error: the server has a valid certificate, but not for the requested host.
-package struct ForeignServer: Error, Equatable {
+package struct HostMismatchError: Error, Equatable {
     package init() {}
 }

@@ -38,7 +38,7 @@ extension TOMLTable {
 /// A parser of TOML 1.0 (https://toml.io/en/v1.0.0), line by line.
 ///
 /// - Entry points: ``TOMLTable/init(parsing:)``, the only one for other modules. ``TOMLCursor`` reads bytes
-///   and strings, ``TOMLSimpleValue`` numbers and dates, ``TOMLTree`` collects the tables.
+///   and strings, ``TOMLScalarText`` numbers and dates, ``TOMLTree`` collects the tables.
 /// - May not: quote a value in an error, or accept what TOML 1.0 does not allow.
 struct TOMLParser {
     /// The maximum size of a text in bytes, enough for thousands of sessions.
@@ -191,12 +191,12 @@ extension TOMLParser {
         let start = cursor
         var text = cursor.take(while: \.isSimpleValueByte)
         let isTimeNext = cursor.next == UInt8(ascii: " ") && cursor.peek(1)?.isASCIIDigit == true
-        if isTimeNext, TOMLSimpleValue(text).isDate {
+        if isTimeNext, TOMLScalarText(text).isDate {
             // A blank may separate a date and a time (RFC 3339 §5.6).
             cursor.advance()
             text += [UInt8(ascii: " ")] + cursor.take(while: \.isSimpleValueByte)
         }
-        guard let content = TOMLSimpleValue(text).content else {
+        guard let content = TOMLScalarText(text).content else {
             throw start.error("expected a value (is a string missing its quotes?)")
         }
         return content

@@ -29,7 +29,7 @@ struct TOMLTree {
     }
 
     /// A table of `[[…]]`, with the position of its header.
-    private struct Element {
+    private struct TableArrayElement {
         let table: TableID
         let position: TOMLPosition
     }
@@ -72,7 +72,7 @@ struct TOMLTree {
     let root = TableID(index: 0)
     private var tables = [Table(.header)]
     /// The tables of each `[[…]]`; none is empty.
-    private var lists: [[Element]] = []
+    private var lists: [[TableArrayElement]] = []
 
     /// Everything parsed, in the order of the text.
     var content: TOMLTable { frozen(root) }
@@ -103,7 +103,7 @@ extension TOMLTree {
     mutating func beginElement(_ path: TOMLKeyPath) throws(TOMLError) -> TableID {
         let parent = try parent(of: path)
         let table = TableID(index: tables.count)
-        let element = Element(table: table, position: path.position)
+        let element = TableArrayElement(table: table, position: path.position)
         if let place = tables[parent.index].place(of: path.last) {
             let known = tables[parent.index].entries[place]
             guard case .elements(let list) = known.node else { throw path.isTaken(since: known.position) }

@@ -10,8 +10,8 @@ package struct SystemThread: Sendable {
 
     /// Starts a thread that runs `body` and ends with it.
     ///
-    /// - Throws: ``NoThread`` if the system grants none; `body` is then not run.
-    package init(_ body: @escaping @Sendable () -> Void) throws(NoThread) {
+    /// - Throws: ``ThreadCreationError`` if the system grants none; `body` is then not run.
+    package init(_ body: @escaping @Sendable () -> Void) throws(ThreadCreationError) {
         let work = unsafe Unmanaged.passRetained(Work(body))
         var handle = pthread_t()
         let error = unsafe pthread_create(
@@ -27,7 +27,7 @@ package struct SystemThread: Sendable {
         )
         guard error == 0 else {
             unsafe work.release()
-            throw NoThread(code: error)
+            throw ThreadCreationError(code: error)
         }
         self.handle = handle
     }
@@ -56,7 +56,7 @@ package struct SystemThread: Sendable {
 }
 
 /// The error that the system grants no thread.
-package struct NoThread: Error, Equatable {
+package struct ThreadCreationError: Error, Equatable {
     /// The error number of pthread_create(3), usually `EAGAIN`.
     package let code: CInt
 }

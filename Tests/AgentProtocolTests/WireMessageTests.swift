@@ -34,7 +34,11 @@ import Text
         ),
         Section("GET /v1/sessions/NAME", SessionMembers.all),
         Section("POST /v1/sessions/NAME/refresh", RefreshMembers.all),
-        Section("POST /v1/sessions/NAME/report", RejectionReportMembers.all, RejectionReportResponseMembers.all),
+        Section(
+            "POST /v1/sessions/NAME/report",
+            RejectionReportMembers.all,
+            RejectionReportResponseMembers.all
+        ),
         Section(
             "POST /v1/sessions/NAME/login",
             LoginMembers.all,

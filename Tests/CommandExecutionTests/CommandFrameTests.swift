@@ -49,7 +49,10 @@ struct CommandFrameTests {
             #expect(CommandRequest(payload: changed) == nil, "\(kind)")
         }
         var long = Self.request
-        long.variables[.reason] = String(repeating: "x", count: CommandEnvironmentVariable.maximumValueLength + 1)
+        long.variables[.reason] = String(
+            repeating: "x",
+            count: CommandEnvironmentVariable.maximumValueLength + 1
+        )
         #expect(CommandRequest(payload: Array(long.frame.dropFirst(5))) == nil)
     }
 

@@ -20,7 +20,7 @@ struct StoreHost {
     let store: FleetStore
     let memory: SealedMemory
     let time = ManualTimekeeper()
-    let binding: FleetBinding
+    let binding: FleetLoginSettings
 
     /// Starts etcd, and stops it when `body` has ended; `body` gets what makes a host with these keys.
     static func whileRunning(
@@ -41,7 +41,7 @@ struct StoreHost {
         silence: Duration = EtcdWatch.silence
     ) throws {
         memory = try SealedMemory()
-        binding = FleetBinding(
+        binding = FleetLoginSettings(
             kind: "oidc",
             issuer: "https://id.example.com",
             client: client,

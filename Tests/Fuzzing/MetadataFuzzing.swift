@@ -93,7 +93,7 @@ private func fuzzRegistration(_ object: JSONObject) {
     }
     let redirect = "http://127.0.0.1/callback"
     let answer = RegistrationResponse(
-        asked: ClientRegistration.Purpose(
+        asked: ClientRegistration.LookupKey(
             issuer: "https://id.example.com",
             redirectURI: redirect,
             authentication: "automatic"

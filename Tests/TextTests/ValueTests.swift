@@ -71,14 +71,14 @@ import Text
                 var text = [UInt8](repeating: UInt8(ascii: "a"), count: length)
                 text[place] = byte
                 var written: [UInt8] = []
-                JSONString.write(text, to: &written)
+                JSONStringWriter.write(text, to: &written)
                 #expect(
-                    text.withUnsafeBytes { JSONString.isPlain($0) } == (written.count == length + 2),
+                    text.withUnsafeBytes { JSONStringWriter.isPlain($0) } == (written.count == length + 2),
                     "\(byte)"
                 )
             }
         }
-        #expect([UInt8]().withUnsafeBytes { JSONString.isPlain($0) })
+        #expect([UInt8]().withUnsafeBytes { JSONStringWriter.isPlain($0) })
     }
 }
 

@@ -32,7 +32,7 @@ import Text
 
     @Test(arguments: ways)
     func `a path that servers read differently is not plain`(path: String) {
-        #expect(!PathSyntax.isPlain(Array(path.utf8)[...]))
+        #expect(!PathAmbiguity.isPlain(Array(path.utf8)[...]))
     }
 
     @Test(arguments: [
@@ -43,7 +43,7 @@ import Text
         "/v1/%EF%B8%99", "/v1/%EF%B8%B1", "/v1/%CD%BE", "/v1/x..%EF%BC%9B",
     ])
     func `an ordinary path is plain`(path: String) {
-        #expect(PathSyntax.isPlain(Array(path.utf8)[...]))
+        #expect(PathAmbiguity.isPlain(Array(path.utf8)[...]))
     }
 
     @Test(arguments: [

@@ -48,7 +48,7 @@ final class RefreshCoordinator {
     func count(at stage: RefreshQueue.Stage) -> Int { queue.count(at: stage) }
 
     /// Carries out a step as soon as the session's issuer may be sent another request.
-    func perform(_ step: RefreshQueue.Step, for name: SessionName, in agent: isolated SessionAgent) {
+    func perform(_ step: RefreshQueue.NextStep, for name: SessionName, in agent: isolated SessionAgent) {
         guard let kept = agent.sessions[name] else { return }
         guard agent.phase == .working else { return refuse(step, for: name, in: agent) }
         // Source tokens come first: an attempt that waits for another session must not occupy its issuer's
@@ -58,7 +58,7 @@ final class RefreshCoordinator {
     }
 
     /// Queues a step whose source tokens are available.
-    func queue(_ step: RefreshQueue.Step, for kept: SessionEntry, in agent: isolated SessionAgent) {
+    func queue(_ step: RefreshQueue.NextStep, for kept: SessionEntry, in agent: isolated SessionAgent) {
         let issuer = kept.settings.paceKey(of: kept.session.name)
         perform(queue.requested(step, by: kept.session, at: issuer, now: agent.now), in: agent)
         admit(at: issuer, in: agent)
@@ -122,7 +122,7 @@ final class RefreshCoordinator {
 
     /// Fails a step because the agent stops or locks.
     private func refuse(
-        _ step: RefreshQueue.Step,
+        _ step: RefreshQueue.NextStep,
         for name: SessionName,
         in agent: isolated SessionAgent
     ) {
@@ -174,7 +174,7 @@ extension RefreshCoordinator {
         }
     }
 
-    private func reserve(_ next: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
+    private func reserve(_ next: RefreshQueue.ReservationRequest, in agent: isolated SessionAgent) {
         let snapshot = fleet.marked(next.snapshot, of: next.session)
         storeThread.attempt { store throws(StorageFailure) in
             try store.reserve(next.session, next.attempt, snapshot)
@@ -285,7 +285,7 @@ extension RefreshCoordinator {
 
 extension RefreshCoordinator {
     /// Continues an attempt that the fleet allows this host to make.
-    func granted(_ reservation: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
+    func granted(_ reservation: RefreshQueue.ReservationRequest, in agent: isolated SessionAgent) {
         queue.granted(reservation)
         reserveNext(in: agent)
     }

@@ -99,7 +99,9 @@ package actor SessionAgent {
             logger: ports.logger
         )
         let audit = AuditLog(
-            auditFile.map { AuditWriteQueue(file: $0, pool: pool, eventLoop: eventLoop, logger: ports.logger) },
+            auditFile.map {
+                AuditWriteQueue(file: $0, pool: pool, eventLoop: eventLoop, logger: ports.logger)
+            },
             configuration: self.configuration,
             timekeeper: ports.timekeeper
         )

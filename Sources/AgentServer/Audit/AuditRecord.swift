@@ -109,7 +109,9 @@ struct AuditRecord: Equatable, Sendable {
             members.withLock { $0 = new }
         }
 
-        static func == (left: Initiator, right: Initiator) -> Bool { left === right || left.bytes == right.bytes }
+        static func == (left: Initiator, right: Initiator) -> Bool {
+            left === right || left.bytes == right.bytes
+        }
     }
 
     var time: WallTime

@@ -23,7 +23,9 @@ struct TokenFileFingerprint: Hashable, Sendable {
     ///
     /// - Throws: ``TokenFileError`` if the digest cannot be computed.
     init(_ identity: TokenFileLocation.DeviceAndInode, holding bytes: [UInt8]) throws(TokenFileError) {
-        guard let digest = TokenFileFingerprint.digest(of: bytes) else { throw .failed("cannot compute its digest") }
+        guard let digest = TokenFileFingerprint.digest(of: bytes) else {
+            throw .failed("cannot compute its digest")
+        }
         self.init(inode: identity.inode, length: bytes.count, digest: digest)
     }
 
@@ -162,7 +164,9 @@ package final class TokenFileLedger: Sendable {
             // A line without marks cannot show that the agent wrote the file.
             guard let blank = line.firstIndex(of: UInt8(ascii: " ")) else { continue }
             let path = String(decoding: line[line.index(after: blank)...], as: UTF8.self)
-            let marks = line[..<blank].split(separator: UInt8(ascii: ",")).compactMap { TokenFileFingerprint($0) }
+            let marks = line[..<blank].split(separator: UInt8(ascii: ",")).compactMap {
+                TokenFileFingerprint($0)
+            }
             guard path.hasPrefix("/"), !marks.isEmpty else { continue }
             entries[path.bytewise] = Array(marks.suffix(maximumMarks))
         }

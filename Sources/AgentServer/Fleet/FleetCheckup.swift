@@ -81,7 +81,7 @@ struct FleetCheckup {
         )
     }
 
-    private func check(_ member: FleetSurvey.Member) -> DiagnosticCheck {
+    private func check(_ member: FleetSurvey.EtcdMember) -> DiagnosticCheck {
         if let storeError = member.storeError {
             return DiagnosticCheck(
                 name: "etcd",

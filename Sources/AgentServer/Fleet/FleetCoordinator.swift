@@ -28,7 +28,7 @@ final class FleetCoordinator {
     /// The sessions with which this host has left the fleet, because the user logged out on this host only.
     private var left: [SessionName: DepartedSession] = [:]
     /// The reservations for refreshes that wait for the fleet's permission.
-    private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
+    private var reservations: [SessionName: RefreshQueue.ReservationRequest] = [:]
     private let store = SharedStore()
     /// The next attempt to open the store after a failure.
     private var reopening: Scheduled<Void>?
@@ -379,7 +379,7 @@ extension FleetCoordinator {
 
 extension FleetCoordinator {
     /// Asks the fleet whether this host may send the session's refresh token.
-    func ask(_ reservation: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
+    func ask(_ reservation: RefreshQueue.ReservationRequest, in agent: isolated SessionAgent) {
         let (name, number) = (reservation.session, reservation.attempt)
         guard let session = sessions[name] else {
             guard store.isOpening, joining[name] != nil else {
@@ -422,7 +422,7 @@ extension FleetCoordinator {
     }
 
     /// Returns the deadlines for the request of an attempt, or `nil` if the session is not shared.
-    func fence(of number: AttemptNumber, _ name: SessionName) -> ExchangeDeadlines? {
+    func fence(of number: AttemptNumber, _ name: SessionName) -> RefreshDeadlines? {
         guard let session = sessions[name], session.attempt?.number == number else { return nil }
         return session.attempt?.fence
     }

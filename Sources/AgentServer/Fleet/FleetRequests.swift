@@ -345,7 +345,7 @@ extension FleetSurvey.Session? {
     }
 }
 
-extension FleetHeader.Status {
+extension FleetHeader.LoginStatus {
     fileprivate var word: String {
         switch self {
         case .live: "live"
@@ -356,7 +356,7 @@ extension FleetHeader.Status {
     }
 }
 
-extension FleetSurvey.Member {
+extension FleetSurvey.EtcdMember {
     fileprivate var message: EtcdMemberMessage {
         EtcdMemberMessage {
             $0.endpoint = endpoint

@@ -5,17 +5,17 @@ import TokenCore
 /// A session that is configured as shared, before the shared store is open.
 struct JoiningSession {
     let timing: FleetTiming
-    private(set) var keeping: FleetDiskState?
+    private(set) var keeping: SessionFleetData?
     /// The login that the session had before it was shared.
     private(set) var login: SessionSnapshot?
     /// The client and server that this host's settings name for the session.
-    let binding: FleetBinding
+    let binding: FleetLoginSettings
 
     /// Creates a joining session from its record on disk, or returns `nil` if the user has logged out on this
     /// host only.
     init?(
         _ settings: SessionSettings,
-        _ binding: FleetBinding,
+        _ binding: FleetLoginSettings,
         _ content: StoredSession.Content?,
         _ port: FleetDependencies
     ) {
@@ -42,8 +42,8 @@ struct JoiningSession {
     /// state `keeping`.
     init(
         _ settings: SessionSettings,
-        _ binding: FleetBinding,
-        keeping: FleetDiskState?,
+        _ binding: FleetLoginSettings,
+        keeping: SessionFleetData?,
         _ port: FleetDependencies
     ) {
         self.binding = binding

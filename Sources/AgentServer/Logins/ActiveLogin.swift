@@ -9,13 +9,13 @@ struct ActiveLogin {
     var connection: Connection
     var task: Task<Void, Never>?
     /// The prompt that has not been answered yet.
-    var question: (kind: LoginPrompt.Kind, answer: CheckedContinuation<SecretID, any Error>)?
+    var question: (kind: LoginInputPrompt.Kind, answer: CheckedContinuation<SecretID, any Error>)?
     /// All secrets that the user has entered so far; they are erased at the end.
     var given: [SecretID] = []
     /// Whether the login has ended and its last line will be sent.
     var hasEnded = false
     /// The action that shows the end of the login in the user's browser.
-    var show: (@Sendable (LoginEnding) -> Void)?
+    var show: (@Sendable (BrowserLoginResult) -> Void)?
 
     /// Sends a progress line.
     func tell(_ line: LoginProgress) {
@@ -28,35 +28,35 @@ struct SocketLoginPrompter: LoginPrompting {
     let agent: SessionAgent
     let number: LoginNumber
 
-    func tell(_ step: LoginStep) async {
+    func tell(_ step: LoginMessage) async {
         await tell(step, in: agent)
     }
 
-    private func tell(_ step: LoginStep, in agent: isolated SessionAgent) {
+    private func tell(_ step: LoginMessage, in agent: isolated SessionAgent) {
         agent.requests.logins.tell(step, in: number)
     }
 
-    func ask(_ question: LoginPrompt) async throws -> SecretID {
+    func ask(_ question: LoginInputPrompt) async throws -> SecretID {
         try await ask(question, in: agent)
     }
 
-    private func ask(_ question: LoginPrompt, in agent: isolated SessionAgent) async throws -> SecretID {
+    private func ask(_ question: LoginInputPrompt, in agent: isolated SessionAgent) async throws -> SecretID {
         try await agent.requests.logins.ask(question, in: number)
     }
 
-    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async {
+    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async {
         await whenEnded(show, in: agent)
     }
 
     private func whenEnded(
-        _ show: @escaping @Sendable (LoginEnding) -> Void,
+        _ show: @escaping @Sendable (BrowserLoginResult) -> Void,
         in agent: isolated SessionAgent
     ) {
         agent.requests.logins.whenEnded(number, show, in: agent)
     }
 }
 
-extension LoginStep {
+extension LoginMessage {
     /// Returns the progress line of this step.
     func line(in login: LoginNumber) -> LoginProgress {
         switch self {
@@ -84,7 +84,7 @@ extension LoginStep {
     }
 }
 
-extension LoginStep {
+extension LoginMessage {
     /// Returns the notice about the discovered server and the requested scopes, shown before the login
     /// continues.
     fileprivate static func sentence(_ server: DiscoveredServer, _ scopes: [String]) -> String {
@@ -95,7 +95,7 @@ extension LoginStep {
     }
 }
 
-extension LoginPrompt {
+extension LoginInputPrompt {
     func line(in login: LoginNumber) -> LoginProgress {
         let message = PromptMessage {
             $0.login = String(login.rawValue)

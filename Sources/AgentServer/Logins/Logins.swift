@@ -60,7 +60,8 @@ final class Logins {
             )
         }
         // The next login of a host that has left the fleet opens its etcd store again.
-        if !agent.fleet.hasLeft(name), let failure = FleetLoginPreconditions(session: name).blockingFailure(in: agent)
+        if !agent.fleet.hasLeft(name),
+            let failure = FleetLoginPreconditions(session: name).blockingFailure(in: agent)
         {
             throw failure
         }
@@ -110,7 +111,8 @@ final class Logins {
         if let words = agent.configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
         }
-        guard isCommitting(name, in: agent) || FleetLoginPreconditions(session: name).delaysLogin(in: agent) else {
+        guard isCommitting(name, in: agent) || FleetLoginPreconditions(session: name).delaysLogin(in: agent)
+        else {
             return start(number, request, name, in: agent)
         }
         logins[number]?.task = Task {
@@ -190,7 +192,7 @@ final class Logins {
     }
 
     /// Sends a step as a progress line.
-    func tell(_ step: LoginStep, in number: LoginNumber) {
+    func tell(_ step: LoginMessage, in number: LoginNumber) {
         logins[number]?.tell(step.line(in: number))
     }
 
@@ -198,7 +200,7 @@ final class Logins {
     ///
     /// - Throws: `CancellationError` if the login ends first.
     func ask(
-        _ question: LoginPrompt,
+        _ question: LoginInputPrompt,
         in number: LoginNumber,
         isolation: isolated (any Actor)? = #isolation
     ) async throws -> SecretID {
@@ -212,7 +214,7 @@ final class Logins {
     /// Calls `show` when the login ends, or at once if it has ended.
     func whenEnded(
         _ number: LoginNumber,
-        _ show: @escaping @Sendable (LoginEnding) -> Void,
+        _ show: @escaping @Sendable (BrowserLoginResult) -> Void,
         in agent: isolated SessionAgent
     ) {
         guard logins[number] != nil else { return show(.cancelled) }
@@ -222,7 +224,7 @@ final class Logins {
     /// Shows the end of a login in the user's browser, once: with the current account, or with `failure`.
     private func showEnd(
         of number: LoginNumber,
-        _ failure: LoginEnding.Failure?,
+        _ failure: BrowserLoginResult.Failure?,
         in agent: isolated SessionAgent
     ) {
         guard let login = logins[number], let show = login.show else { return }
@@ -230,7 +232,7 @@ final class Logins {
         let kept = agent.sessions[login.session]
         let status = kept?.session.status
         show(
-            LoginEnding(
+            BrowserLoginResult(
                 session: login.session.description,
                 account: failure == nil ? status?.account ?? status?.subject : nil,
                 server: kept?.settings.issuer ?? "",
@@ -242,7 +244,7 @@ final class Logins {
     /// Cancels a login whose user left: requests to the server stop, and the session does not change.
     func cancel(_ number: LoginNumber, in agent: isolated SessionAgent) {
         guard let login = logins[number] else { return }
-        showEnd(of: number, LoginEnding.cancelled.failure, in: agent)
+        showEnd(of: number, BrowserLoginResult.cancelled.failure, in: agent)
         agent.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
         }
@@ -279,7 +281,11 @@ final class Logins {
         // A login that has ended sends its own last line.
         guard let login = logins[number], !login.hasEnded else { return }
         login.tell(.failed(FailedMessage { $0.error = failure.wire }))
-        showEnd(of: number, LoginEnding.Failure(message: failure.message, remedy: failure.remedy), in: agent)
+        showEnd(
+            of: number,
+            BrowserLoginResult.Failure(message: failure.message, remedy: failure.remedy),
+            in: agent
+        )
         end(number, in: agent)
         agent.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
@@ -427,14 +433,14 @@ extension LoginResult {
 
 extension LoginProgress {
     /// The reason of a failed login, for the browser.
-    fileprivate var failure: LoginEnding.Failure? {
+    fileprivate var failure: BrowserLoginResult.Failure? {
         guard case .failed(let message) = self, let error = message.error else { return nil }
-        return LoginEnding.Failure(message: error.message ?? "", remedy: error.remedy)
+        return BrowserLoginResult.Failure(message: error.message ?? "", remedy: error.remedy)
     }
 }
 
-extension LoginEnding {
-    fileprivate static let cancelled = LoginEnding(
+extension BrowserLoginResult {
+    fileprivate static let cancelled = BrowserLoginResult(
         session: "",
         server: "",
         failure: Failure(message: "the login was cancelled in the terminal")

@@ -87,7 +87,8 @@ final class Logouts {
             : FleetLoginPreconditions(session: order.session).delaysLogout(in: agent)
     }
 
-    private func postpone(_ order: RequestOptions, on connection: Connection, in agent: isolated SessionAgent) {
+    private func postpone(_ order: RequestOptions, on connection: Connection, in agent: isolated SessionAgent)
+    {
         let name = order.session
         let waiting = Postponed(connection)
         connection.awaited = .logout(name)
@@ -152,7 +153,8 @@ final class Logouts {
 
     // MARK: Logging out
 
-    private func begin(_ order: RequestOptions, for connection: Connection?, in agent: isolated SessionAgent) {
+    private func begin(_ order: RequestOptions, for connection: Connection?, in agent: isolated SessionAgent)
+    {
         let name = order.session
         if let connection {
             connection.awaited = .logout(name)
@@ -198,7 +200,9 @@ final class Logouts {
         in agent: isolated SessionAgent
     ) async -> RevocationOutcome {
         let present = agent.configuration[name]?.policy.madeOf
-        if let refusal = LoginSettingsFingerprint.refusal(of: request, under: present) { return .refused(refusal) }
+        if let refusal = LoginSettingsFingerprint.refusal(of: request, under: present) {
+            return .refused(refusal)
+        }
         return await agent.ports.authorization.revoke(name, request)
     }
 

@@ -12,7 +12,7 @@ struct SilentReauthentication {
 
     private let name: SessionName
     private let account: String?
-    private let present: CurrentLogin?
+    private let present: PreviousLogin?
     private let command: [String]
     private let ports: AgentPorts
 
@@ -141,11 +141,11 @@ enum SignedTokenSyntax {
 
 /// The user's side of a login without the user: it shows no steps and answers no prompts.
 private struct NoninteractivePrompter: LoginPrompting {
-    func tell(_ step: LoginStep) async {}
+    func tell(_ step: LoginMessage) async {}
 
-    func ask(_ question: LoginPrompt) async throws -> SecretID {
+    func ask(_ question: LoginInputPrompt) async throws -> SecretID {
         throw CancellationError()
     }
 
-    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async {}
+    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async {}
 }

@@ -68,7 +68,7 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
     package static func start() throws(PollFailure) -> AgentLoop {
         let loop = try AgentLoop()
         let thread: SystemThread
-        do throws(NoThread) {
+        do throws(ThreadCreationError) {
             thread = try SystemThread { loop.run() }
         } catch {
             throw PollFailure(code: error.code)

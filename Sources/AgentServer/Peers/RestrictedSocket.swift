@@ -58,5 +58,7 @@ package struct RestrictedSocket: Equatable, Sendable {
         var writesToken: Bool
     }
 
-    var file: FileProperties { FileProperties(path: path, mode: mode, group: group, writesToken: writesToken) }
+    var file: FileProperties {
+        FileProperties(path: path, mode: mode, group: group, writesToken: writesToken)
+    }
 }

@@ -95,7 +95,7 @@ package struct SessionSettings: Equatable, Sendable {
     /// The user's alternative to a login for a session without one, or `nil` if the session takes logins.
     package var loginSubstitute: Remedy?
     /// The settings that the fleet's record of the session must match, or `nil` if the session is not shared.
-    package var fleetBinding: FleetBinding?
+    package var fleetBinding: FleetLoginSettings?
 
     package init(
         policy: SessionPolicy,
@@ -117,7 +117,7 @@ package struct SessionSettings: Equatable, Sendable {
         scopes: [String] = [],
         sources: SessionSources = SessionSources(),
         loginSubstitute: Remedy? = nil,
-        fleetBinding: FleetBinding? = nil
+        fleetBinding: FleetLoginSettings? = nil
     ) {
         self.policy = policy
         // The record stores these settings, so that a change made while the agent was stopped is noticed too.
@@ -152,7 +152,7 @@ package struct SessionSettings: Equatable, Sendable {
     }
 
     /// The server's treatment of a reused refresh token, as far as the configuration defines it.
-    var reuse: FleetTiming.Reuse {
+    var reuse: FleetTiming.RefreshTokenReuse {
         // Cognito's InitiateAuth does not rotate the refresh token.
         kind == "cognito" ? .accepted : policy.reuseGrace.map { .acceptedFor($0) } ?? .refused
     }

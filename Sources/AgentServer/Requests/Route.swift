@@ -106,7 +106,9 @@ extension Route {
             self = .token(name)
             return
         }
-        guard let segments = RequestTargetParser.segments(of: path), segments.first == "v1" else { return nil }
+        guard let segments = RequestTargetParser.segments(of: path), segments.first == "v1" else {
+            return nil
+        }
         let rest = segments.dropFirst()
         for pattern in Pattern.all {
             guard let arguments = pattern.arguments(in: rest) else { continue }
@@ -127,7 +129,8 @@ extension Route {
 
     /// Returns whether `path` is about a session, but has a text that cannot be a session name.
     static func namesNoSession(_ path: Substring) -> Bool {
-        guard let segments = RequestTargetParser.segments(of: path), segments.starts(with: ["v1", "sessions"]),
+        guard let segments = RequestTargetParser.segments(of: path),
+            segments.starts(with: ["v1", "sessions"]),
             segments.count > 2
         else { return false }
         return SessionName(segments[2].text) == nil

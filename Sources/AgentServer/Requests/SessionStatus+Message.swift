@@ -138,7 +138,7 @@ extension RotationHabit {
     }
 }
 
-extension CommitOutcome {
+extension CommitDurability {
     fileprivate var word: String {
         switch self {
         case .durable: "durable"

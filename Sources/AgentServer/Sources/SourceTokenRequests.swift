@@ -103,9 +103,9 @@ final class SourceTokenRequests {
     func tokens(
         for name: SessionName,
         in agent: isolated SessionAgent
-    ) throws(RefreshFailure) -> SourceTokens {
-        guard let sources = agent.sessions[name]?.settings.sources else { return SourceTokens() }
-        let tokens = SourceTokens(
+    ) throws(RefreshFailure) -> SubjectAndActorTokens {
+        guard let sources = agent.sessions[name]?.settings.sources else { return SubjectAndActorTokens() }
+        let tokens = SubjectAndActorTokens(
             subject: try secret(of: sources.subject, in: agent),
             actor: try secret(of: sources.actor, in: agent)
         )
@@ -174,7 +174,11 @@ final class SourceTokenRequests {
     }
 
     /// Makes the source of `name` replace the token that a server rejected.
-    func recordRefusal(of tokens: SourceTokens, for name: SessionName, in agent: isolated SessionAgent) {
+    func recordRefusal(
+        of tokens: SubjectAndActorTokens,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
         guard let source = agent.sessions[name]?.settings.sources.subject, let token = tokens.subject,
             agent.sessions[source.session] != nil
         else { return }

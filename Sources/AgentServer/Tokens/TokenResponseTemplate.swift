@@ -106,7 +106,7 @@ final class TokenResponseTemplate: Sendable {
         ) { place in
             unsafe try secret.open(into: place)
             return unsafe !isJSON
-                || JSONString.isPlain(UnsafeRawBufferPointer(rebasing: place[..<secret.count]))
+                || JSONStringWriter.isPlain(UnsafeRawBufferPointer(rebasing: place[..<secret.count]))
         }
         guard !isWritten else { return }
         // No token should contain such bytes (RFC 6750 §2.1), so this path may be slow.
@@ -114,7 +114,7 @@ final class TokenResponseTemplate: Sendable {
         // Reserved so that growing leaves no smaller copy in memory.
         quoted.reserveCapacity(6 * secret.count + 2)
         defer { quoted.wipe() }
-        unsafe try secret.open { unsafe JSONString.write($0, to: &quoted) }
+        unsafe try secret.open { unsafe JSONStringWriter.write($0, to: &quoted) }
         _ = unsafe write(quoted.count - 2, as: writer, at: moment, to: &output) { place in
             unsafe place.copyBytes(from: quoted.dropFirst().dropLast())
             return true

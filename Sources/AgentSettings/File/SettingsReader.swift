@@ -300,7 +300,7 @@ package struct SettingsReader {
             return written.compactMap { session($0.key, $0.reader, surroundings) }
         }
         let half = written.count / 2
-        let parts = SideThread.both {
+        let parts = ParallelComputation.both {
             written[..<half].compactMap { session($0.key, $0.reader, surroundings) }
         } _: {
             written[half...].compactMap { session($0.key, $0.reader, surroundings) }

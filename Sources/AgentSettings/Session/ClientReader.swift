@@ -107,7 +107,8 @@ struct ClientReader: SessionPartReading {
     /// The authentication method that follows from the keys that are set.
     private var decided: ClientAuthenticationMethod {
         if table.has(ClientConfigurationKeys.certificate) { return .tls }
-        return written(ClientConfigurationKeys.keys + ClientConfigurationKeys.assertions).isEmpty ? .automatic : .privateKeyJWT
+        return written(ClientConfigurationKeys.keys + ClientConfigurationKeys.assertions).isEmpty
+            ? .automatic : .privateKeyJWT
     }
 
     private mutating func clientKey() -> SecretSource? {
@@ -167,7 +168,9 @@ struct ClientReader: SessionPartReading {
     /// Reports keys for signing that are set together with an assertion signed elsewhere.
     private func refuseKeysOfSigners() {
         // Contradicting keys were reported already.
-        guard written(ClientConfigurationKeys.keys).isEmpty, let ready = written(ClientConfigurationKeys.assertions).first else {
+        guard written(ClientConfigurationKeys.keys).isEmpty,
+            let ready = written(ClientConfigurationKeys.assertions).first
+        else {
             return
         }
         for key in written(ClientConfigurationKeys.ofSigners)

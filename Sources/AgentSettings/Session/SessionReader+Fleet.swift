@@ -33,12 +33,12 @@ extension SessionReader {
     }
 
     /// Reads `revokes`: the tokens that end together with a revoked one.
-    mutating func revokes(_ kind: ServerKind, _ flow: LoginFlow) -> RevocationScope? {
+    mutating func revokes(_ kind: ServerKind, _ flow: LoginFlow) -> LoginsEndedByRevocation? {
         guard kind.hasLogins, !flow.needsNobody else {
             table.refuse(["revokes"], "only for sessions with a login")
             return nil
         }
-        return table.word("revokes", RevocationScope.self)
+        return table.word("revokes", LoginsEndedByRevocation.self)
     }
 
     /// Reads `reuse_grace`: for how long another host may resend a refresh token whose response is missing.

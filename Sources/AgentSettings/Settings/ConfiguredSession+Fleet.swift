@@ -12,9 +12,9 @@ extension ConfiguredSession {
     ///
     /// It contains only what is configured. A discovered endpoint follows from the issuer, so it is empty
     /// here unless the metadata URL is set.
-    package var fleetBinding: FleetBinding {
+    package var fleetBinding: FleetLoginSettings {
         let identity = server.identity
-        return FleetBinding(
+        return FleetLoginSettings(
             kind: identity.kind.rawValue,
             issuer: issuerShown,
             client: client.isUnregistered ? client.metadataURL ?? "" : client.id,

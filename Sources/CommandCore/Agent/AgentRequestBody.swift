@@ -27,7 +27,7 @@ package struct AgentRequestBody<Members: WireMembers>: ~Copyable {
 
     private mutating func add(_ name: String) {
         if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
-        JSONString.write(name.utf8, to: &bytes)
+        JSONStringWriter.write(name.utf8, to: &bytes)
         bytes.append(UInt8(ascii: ":"))
     }
 

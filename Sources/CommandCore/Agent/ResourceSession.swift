@@ -71,7 +71,8 @@ package struct ResourceSession: Sendable {
         return ResourceToken(session: name, token: try token(name, proof))
     }
 
-    private func token(_ session: String, _ proof: TokenRequest.ProofTarget?) throws(AgentError) -> AgentToken {
+    private func token(_ session: String, _ proof: TokenRequest.ProofTarget?) throws(AgentError) -> AgentToken
+    {
         do {
             return try endpoint.token(tokenRequest(session, proof))
         } catch {

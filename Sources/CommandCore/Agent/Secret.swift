@@ -39,6 +39,6 @@ package struct Secret: ~Copyable {
 
     /// Appends the secret to `output` as a JSON string.
     package borrowing func write(to output: inout [UInt8]) {
-        JSONString.write(bytes, to: &output)
+        JSONStringWriter.write(bytes, to: &output)
     }
 }

@@ -120,13 +120,16 @@ extension CommandRequest {
         var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let table = reader.bytes(32),
             let index: UInt32 = reader.integer(), let milliseconds: UInt32 = reader.integer(),
-            let order: UInt8 = reader.integer(), order == 0 || RollbackCounterOperation(rawValue: order) != nil,
+            let order: UInt8 = reader.integer(),
+            order == 0 || RollbackCounterOperation(rawValue: order) != nil,
             let count: UInt8 = reader.integer()
         else { return nil }
         var variables: [CommandEnvironmentVariable: String] = [:]
         for _ in 0..<count {
-            guard let kind: UInt8 = reader.integer(), let variable = CommandEnvironmentVariable(rawValue: kind),
-                let value = reader.string(), value.utf8.count <= CommandEnvironmentVariable.maximumValueLength,
+            guard let kind: UInt8 = reader.integer(),
+                let variable = CommandEnvironmentVariable(rawValue: kind),
+                let value = reader.string(),
+                value.utf8.count <= CommandEnvironmentVariable.maximumValueLength,
                 variables.updateValue(value, forKey: variable) == nil
             else { return nil }
         }

@@ -117,7 +117,10 @@ package enum CommandEnvironmentVariable: UInt8, CaseIterable, Sendable {
 
     /// Creates the variable called `name`, or returns `nil` if commands may not receive it.
     package init?(name: String) {
-        guard let found = CommandEnvironmentVariable.allCases.first(where: { $0.name.utf8.elementsEqual(name.utf8) })
+        guard
+            let found = CommandEnvironmentVariable.allCases.first(where: {
+                $0.name.utf8.elementsEqual(name.utf8)
+            })
         else { return nil }
         self = found
     }

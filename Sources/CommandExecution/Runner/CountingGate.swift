@@ -31,7 +31,7 @@ final class CountingGate: @unchecked Sendable {
 
 /// Runs `body` on a separate thread, where it may block for any time.
 func startThread(_ body: @escaping @Sendable () -> Void) {
-    do throws(NoThread) {
+    do throws(ThreadCreationError) {
         try SystemThread(body).detach()
     } catch {
         // No thread can be created: running the body here delays the caller, but the work is done.

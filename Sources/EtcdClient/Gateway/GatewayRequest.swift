@@ -13,7 +13,11 @@ struct GatewayRequest: Equatable, Sendable {
     var isAboutMember = false
 
     /// Returns a linearizable read of at most `limit` keys.
-    static func range(_ keys: EtcdKeyRange, limit: Int64, changedAfter revision: Int64? = nil) -> GatewayRequest {
+    static func range(
+        _ keys: EtcdKeyRange,
+        limit: Int64,
+        changedAfter revision: Int64? = nil
+    ) -> GatewayRequest {
         var body = members(of: keys)
         body["limit"] = .string(String(limit))
         if let revision { body["min_mod_revision"] = .string(String(revision &+ 1)) }

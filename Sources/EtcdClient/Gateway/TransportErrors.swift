@@ -33,7 +33,7 @@ struct TransportErrors: Sendable {
         case let error as NIOConnectionError: unconnected(error)
         case let error as IOError: system(error, stage)
         case is NIOSSLError, is BoringSSLError: handshake("\(error)") ?? ended(stage)
-        case is ForeignServer: .insecure(.otherHost)
+        case is HostMismatchError: .insecure(.otherHost)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname: .insecure(.otherHost)
         case let error as HTTPClientError where TransportErrors.noConnection.contains(error):
             .unreachable("connection timed out")

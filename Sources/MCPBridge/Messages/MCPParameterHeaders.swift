@@ -35,7 +35,8 @@ struct MCPParameterHeaders: Sendable {
                 maximumValues: MCPParameterHeaders.maximumValues
             ).object
         else { return }
-        for tool in object["result"]?.object?["tools"]?.array?.prefix(MCPParameterHeaders.maximumTools) ?? [] {
+        for tool in object["result"]?.object?["tools"]?.array?.prefix(MCPParameterHeaders.maximumTools) ?? []
+        {
             guard let name = tool.object?["name"]?.string, let schema = tool.object?["inputSchema"]?.object
             else {
                 continue

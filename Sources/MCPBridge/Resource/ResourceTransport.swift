@@ -65,7 +65,7 @@ final class ResourceTransport: Sendable {
         }
         // The name of this machine is never looked up in DNS.
         let host = address.server.place.host
-        let resolutions = address.server.isLoopbackName ? LoopbackName.addresses.map { [host: $0] } : [[:]]
+        let resolutions = address.server.isLoopbackName ? LocalhostName.addresses.map { [host: $0] } : [[:]]
         clients = resolutions.map { resolution in
             configuration.dnsOverride = resolution
             return HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
@@ -150,7 +150,7 @@ final class ResourceTransport: Sendable {
 
     private static func certificates(_ path: String) throws(AgentError) -> [NIOSSLCertificate] {
         if let found = try? NIOSSLCertificate.fromPEMFile(path), !found.isEmpty {
-            return TrustAnchors.trusting(found)
+            return ConfiguredTrustAnchors.trusting(found)
         }
         guard unsafe access(path, R_OK) == 0 else {
             throw AgentError(.badRequest, "--ca-file \(path): \(systemMessage(errno))")
@@ -189,7 +189,7 @@ extension RPCFailure {
             switch error {
             case let error as NIOConnectionError: RPCFailure.reason(error)
             case let error as IOError: systemMessage(error.errnoCode)
-            case is ForeignServer, is NIOSSLExtraError: "the certificate is for another host name"
+            case is HostMismatchError, is NIOSSLExtraError: "the certificate is for another host name"
             case is NIOSSLError, is BoringSSLError: RPCFailure.insecure(error)
             case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
                 "connection timed out"

@@ -11,8 +11,8 @@ extension IdentityCenterServer {
     /// Amazon's registrations are valid for 90 days.
     private static let maximumLogin: Duration = .seconds(30 * 86_400)
 
-    private var purpose: ClientRegistration.Purpose {
-        ClientRegistration.Purpose(
+    private var purpose: ClientRegistration.LookupKey {
+        ClientRegistration.LookupKey(
             issuer: center.tokenService,
             redirectURI: "",
             authentication: IdentityCenter.scope

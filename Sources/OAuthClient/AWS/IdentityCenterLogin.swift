@@ -76,7 +76,7 @@ struct IdentityCenterLogin {
             tokens.scope = [IdentityCenter.scope]
             return LoginGrant(
                 tokens: tokens,
-                renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? .impossible,
+                renewal: tokens.refreshToken.map(RenewalMethod.refreshToken) ?? .impossible,
                 tokenEndpoint: server.center.tokenService,
                 server: DiscoveredServer(issuer: server.center.tokenService, client: client.clientID)
             )

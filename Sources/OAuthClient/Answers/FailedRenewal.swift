@@ -68,7 +68,7 @@ extension ServerDependencies {
     ///
     /// The refresh token of a response that cannot be used is kept if it differs from the one sent. A
     /// rejection, or a response that ends the session, counts as such even if it includes a refresh token.
-    func outcome(of failed: FailedRenewal, renewing renewal: Renewal) -> RefreshOutcome {
+    func outcome(of failed: FailedRenewal, renewing renewal: RenewalMethod) -> RefreshOutcome {
         var failure = failed.failure
         guard let leftover = failed.leftover, case .refreshToken(let sent) = renewal else {
             return .failed(failure)

@@ -104,7 +104,7 @@ private struct RedactingPrompter: LoginPrompting {
     let secrets: ExchangeSecrets
     let memory: SealedMemory
 
-    func tell(_ step: LoginStep) async {
+    func tell(_ step: LoginMessage) async {
         switch step {
         // A resource says this before anything was sent to the server.
         case .serverFound: await conversation.tell(step)
@@ -123,11 +123,11 @@ private struct RedactingPrompter: LoginPrompting {
         }
     }
 
-    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async {
+    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async {
         await conversation.whenEnded(show)
     }
 
-    func ask(_ question: LoginPrompt) async throws -> SecretID {
+    func ask(_ question: LoginInputPrompt) async throws -> SecretID {
         var question = question
         question.prompt = secrets.redacted(question.prompt)
         let answer = try await conversation.ask(question)

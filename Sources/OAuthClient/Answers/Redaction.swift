@@ -205,7 +205,7 @@ private enum Encoding: Hashable, CaseIterable {
 
     private func json(_ secret: some Collection<UInt8>, escapesSlash: Bool) -> [UInt8] {
         var bytes: [UInt8] = []
-        JSONString.write(secret) { byte in
+        JSONStringWriter.write(secret) { byte in
             if escapesSlash, byte == UInt8(ascii: "/") { bytes.append(UInt8(ascii: "\\")) }
             bytes.append(byte)
         }

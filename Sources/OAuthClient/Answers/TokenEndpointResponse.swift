@@ -131,7 +131,7 @@ struct TokenEndpointResponse: Equatable, Sendable {
     ) -> JSONObject? {
         var start = 0
         while let next = body[start...].firstIndex(of: UInt8(ascii: "{")), next <= maximumPrefaceLength {
-            guard let found = DamagedObject(in: body, at: next) else {
+            guard let found = DamagedJSONObject(in: body, at: next) else {
                 start = next + 1
                 continue
             }

@@ -163,7 +163,7 @@ struct CognitoLogin {
     /// Prompts the user, and prompts again if the value was wrong.
     private func askAnswer(
         to challenge: CognitoChallenge,
-        _ kind: LoginPrompt.Kind,
+        _ kind: LoginInputPrompt.Kind,
         _ prompt: String,
         _ parameter: String,
         _ calls: CognitoLoginCalls
@@ -221,14 +221,14 @@ struct CognitoLogin {
     private func grant(
         _ tokens: GrantedTokens,
         _ identity: CognitoIdentity,
-        fallback: Renewal = .impossible,
+        fallback: RenewalMethod = .impossible,
         account: String?
     ) -> LoginGrant {
         var tokens = tokens
         tokens.refreshLifetime = RefreshLifetime(server.pool.refreshTokenValidity, source: .presumed)
         return LoginGrant(
             tokens: tokens,
-            renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? fallback,
+            renewal: tokens.refreshToken.map(RenewalMethod.refreshToken) ?? fallback,
             tokenEndpoint: server.pool.url,
             subject: identity.subject.map { ServerText.cleaned($0, limit: 255) },
             account: account.map { ServerText.cleaned($0, limit: 255) }

@@ -132,12 +132,12 @@ struct JSONLogin {
 
     func grant(
         _ tokens: GrantedTokens,
-        fallback: Renewal = .impossible,
+        fallback: RenewalMethod = .impossible,
         account: String?
     ) -> LoginGrant {
         LoginGrant(
             tokens: tokens,
-            renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? fallback,
+            renewal: tokens.refreshToken.map(RenewalMethod.refreshToken) ?? fallback,
             tokenEndpoint: backEnd.refreshURL,
             account: account.map { ServerText.cleaned($0, limit: 255) }
         )

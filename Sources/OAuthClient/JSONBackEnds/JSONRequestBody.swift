@@ -107,7 +107,7 @@ final class JSONRequestBody: Sendable {
         }
 
         private func append(_ utf8: some Sequence<UInt8>) {
-            JSONString.write(utf8) { buffer.append($0) }
+            JSONStringWriter.write(utf8) { buffer.append($0) }
         }
     }
 }

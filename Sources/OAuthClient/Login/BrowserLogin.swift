@@ -14,7 +14,7 @@ import TokenCore
 /// - May not: send an authorization code twice, or accept a response with another `state` or issuer.
 extension StandardLogin {
     /// The timeout for the user in the browser.
-    static let loginTimeout = LoginStep.browserTimeout
+    static let loginTimeout = LoginMessage.browserTimeout
     /// The number of times that an address may be pasted.
     private static let pastes = 3
 

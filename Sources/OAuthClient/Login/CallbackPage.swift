@@ -23,7 +23,7 @@ struct CallbackPage {
     var command: String?
 
     /// Creates the page that shows the outcome of a login.
-    init(_ ending: LoginEnding) {
+    init(_ ending: BrowserLoginResult) {
         let known: [(name: String, value: String)] = [
             ("Session", ending.session), ("Account", ending.account ?? ""), ("Server", ending.server),
         ]

@@ -71,12 +71,14 @@ struct CredentialPrompts {
     }
 
     func ask(
-        _ kind: LoginPrompt.Kind,
+        _ kind: LoginInputPrompt.Kind,
         _ prompt: String,
         isSecret: Bool = true
     ) async throws(LoginError) -> SecretID {
         do {
-            return try await conversation.ask(LoginPrompt(kind: kind, prompt: prompt, isSecret: isSecret))
+            return try await conversation.ask(
+                LoginInputPrompt(kind: kind, prompt: prompt, isSecret: isSecret)
+            )
         } catch {
             throw .cancelled
         }

@@ -115,7 +115,7 @@ final class LoopbackListener: Sendable {
     }
 
     /// Shows the outcome in the browser, now or when the browser asks, and then closes the listener.
-    func show(_ ending: LoginEnding) {
+    func show(_ ending: BrowserLoginResult) {
         coordinator.end(ending)
         coordinator.eventLoop.scheduleTask(in: coordinator.limits.shutdownTimeout) { [weak self] in
             self?.closeNow()
@@ -195,7 +195,7 @@ final class CallbackCoordinator: Sendable {
     let outcomePath = "/outcome/\(RandomText.make())"
     private let contents = Mutex(Contents())
     private let promise: EventLoopPromise<AuthorizationTransaction.Response>
-    private let ending: EventLoopPromise<LoginEnding>
+    private let ending: EventLoopPromise<BrowserLoginResult>
     private let shown: EventLoopPromise<Void>
 
     init(limits: LoopbackListener.Limits, eventLoop: any EventLoop) {
@@ -232,14 +232,14 @@ final class CallbackCoordinator: Sendable {
     }
 
     /// Records that the login has ended.
-    func end(_ ending: LoginEnding) {
+    func end(_ ending: BrowserLoginResult) {
         self.ending.succeed(ending)
     }
 
     /// Calls `body` when the login has ended, or with `nil` if the listener is closed before.
     ///
     /// Confined to the event loop.
-    func whenEnded(_ body: @escaping (LoginEnding?) -> Void) {
+    func whenEnded(_ body: @escaping (BrowserLoginResult?) -> Void) {
         ending.futureResult.assumeIsolated().whenComplete { body(try? $0.get()) }
     }
 

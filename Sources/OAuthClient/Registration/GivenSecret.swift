@@ -9,7 +9,7 @@ extension ServerProfile {
     ///
     /// The secret is used only by this session, for its client and at its server. An issuer that replaces
     /// another in the configuration does not get it.
-    var givenSecret: ClientRegistration.Purpose? {
+    var givenSecret: ClientRegistration.LookupKey? {
         guard case .given(let session) = client.proof.secret else { return nil }
         let identity = kind.identity
         // For a resource this is the configured issuer: the resource's own address must not replace it.
@@ -20,11 +20,11 @@ extension ServerProfile {
             default: nil
             }
         let address = [identity.address, identity.pool].compactMap(\.self).joined(separator: " ")
-        return ClientRegistration.Purpose(issuer: server ?? address, givenTo: session)
+        return ClientRegistration.LookupKey(issuer: server ?? address, givenTo: session)
     }
 }
 
-extension ClientRegistration.Purpose {
+extension ClientRegistration.LookupKey {
     fileprivate init(issuer: String, givenTo session: SessionName) {
         self.init(issuer: issuer, redirectURI: "", authentication: Self.authentication(of: session))
     }
@@ -38,7 +38,7 @@ extension Registrar {
     ///
     /// The newest comes first. If the server has rejected it and the previous one may still be right, both
     /// are tried alternately until one has worked.
-    func givenSecret(for purpose: ClientRegistration.Purpose, of client: String) async -> SecretID? {
+    func givenSecret(for purpose: ClientRegistration.LookupKey, of client: String) async -> SecretID? {
         let given = await given(for: purpose, of: client).compactMap(\.secret)
         if given.allSatisfy(rejectedSecrets.contains) { rejectedSecrets.subtract(given) }
         return given.last { !rejectedSecrets.contains($0) }
@@ -47,7 +47,7 @@ extension Registrar {
     /// Records that the server accepted `secret`.
     ///
     /// The secrets given before or after it are forgotten.
-    func accepted(_ secret: SecretID, for purpose: ClientRegistration.Purpose, of client: String) async {
+    func accepted(_ secret: SecretID, for purpose: ClientRegistration.LookupKey, of client: String) async {
         let given = await given(for: purpose, of: client)
         guard given.count > 1, given.contains(where: { $0.secret == secret }) else { return }
         for registration in given where registration.secret != secret { await forget(registration) }
@@ -74,7 +74,7 @@ extension Registrar {
     /// - Throws: The reason the secret is not stored. The previous one is still stored then.
     func keep(
         given secret: SecretID,
-        for purpose: ClientRegistration.Purpose,
+        for purpose: ClientRegistration.LookupKey,
         of client: String
     ) async throws(StorageFailure) {
         let old = await given(as: purpose.authentication)
@@ -94,12 +94,12 @@ extension Registrar {
 
     /// Forgets all secrets given to `session`.
     func forgetSecrets(givenTo session: SessionName) async {
-        let authentication = ClientRegistration.Purpose.authentication(of: session)
+        let authentication = ClientRegistration.LookupKey.authentication(of: session)
         for registration in await given(as: authentication) { await forget(registration) }
     }
 
     private func given(
-        for purpose: ClientRegistration.Purpose,
+        for purpose: ClientRegistration.LookupKey,
         of client: String
     ) async -> [ClientRegistration] {
         await store.registrations().filter {

@@ -36,7 +36,7 @@ extension StandardServer {
         if let document = introduction.document, metadata.readsClientDocuments {
             return with(publicClient: document)
         }
-        let purpose = ClientRegistration.Purpose(
+        let purpose = ClientRegistration.LookupKey(
             issuer: address,
             redirectURI: profile.authorization.registeredURI,
             authentication: introduction.method.rawValue

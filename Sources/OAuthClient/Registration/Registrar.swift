@@ -29,7 +29,7 @@ actor Registrar {
     /// The given secrets that a server has rejected, while another may be right.
     var rejectedSecrets: Set<SecretID> = []
     private var underWay:
-        [ClientRegistration.Purpose: Task<Result<ClientRegistration, RefreshFailure>, Never>] = [:]
+        [ClientRegistration.LookupKey: Task<Result<ClientRegistration, RefreshFailure>, Never>] = [:]
 
     /// Creates a registry that keeps its registrations in `store`.
     init(_ store: any RegistrationStoring = TransientRegistrations()) {
@@ -54,7 +54,7 @@ actor Registrar {
     /// - Returns: The client, which is stored durably.
     /// - Throws: The reason there is no client.
     func registration(
-        for purpose: ClientRegistration.Purpose,
+        for purpose: ClientRegistration.LookupKey,
         standing: @escaping @Sendable (ClientRegistration) async throws(RefreshFailure) -> Standing,
         register: @escaping @Sendable () async throws(RefreshFailure) -> ClientRegistration
     ) async throws(RefreshFailure) -> ClientRegistration {
@@ -67,7 +67,7 @@ actor Registrar {
     }
 
     private func find(
-        _ purpose: ClientRegistration.Purpose,
+        _ purpose: ClientRegistration.LookupKey,
         _ standing: @Sendable (ClientRegistration) async throws(RefreshFailure) -> Standing,
         _ register: @Sendable () async throws(RefreshFailure) -> ClientRegistration
     ) async -> Result<ClientRegistration, RefreshFailure> {

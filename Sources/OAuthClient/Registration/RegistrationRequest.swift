@@ -6,7 +6,7 @@ import TokenCore
 
 /// A request to register the agent as a client of one server (RFC 7591 §3).
 struct RegistrationRequest: Sendable {
-    var purpose: ClientRegistration.Purpose
+    var purpose: ClientRegistration.LookupKey
     var introduction: ClientRegistrationOptions
     var metadata: ServerMetadata
     var profile: ServerProfile
@@ -128,7 +128,7 @@ struct RegistrationRequest: Sendable {
 
 /// The response to a registration, validated against the request (RFC 7591 §3.2.1, RFC 7592 §3).
 struct RegistrationResponse {
-    var asked: ClientRegistration.Purpose
+    var asked: ClientRegistration.LookupKey
     var redirectURIs: [String]
     var method: String
     var url: EndpointURL
@@ -136,8 +136,12 @@ struct RegistrationResponse {
     /// The maximum number of bytes of a client ID, secret or URL.
     private static let longest = 4 << 10
 
-    init(asked: ClientRegistration.Purpose, _ redirectURIs: [String], _ method: String, from url: EndpointURL)
-    {
+    init(
+        asked: ClientRegistration.LookupKey,
+        _ redirectURIs: [String],
+        _ method: String,
+        from url: EndpointURL
+    ) {
         self.asked = asked
         self.redirectURIs = redirectURIs
         self.method = method

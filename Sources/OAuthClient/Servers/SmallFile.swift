@@ -68,7 +68,9 @@ package enum SmallFile {
         }
         defer { close(descriptor) }
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw Failure(message: SystemErrorText.text(errno)) }
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw Failure(message: SystemErrorText.text(errno))
+        }
         if let objection = objection(to: status, of: path, sharedWith: access) { throw objection }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16_384)

@@ -57,7 +57,7 @@ package struct AssertionGrant: Equatable, Sendable {
     ///
     /// - Throws: `sourceUnavailable` if that session has no token, or `busy` while sealed memory is locked.
     func add(
-        _ tokens: SourceTokens,
+        _ tokens: SubjectAndActorTokens,
         to form: FormBody,
         _ memory: SealedMemory
     ) throws(RefreshFailure) {

@@ -51,7 +51,7 @@ package struct TokenExchange: Equatable, Sendable {
     ///
     /// - Throws: `sourceUnavailable` if there is no subject token, or `busy` while sealed memory is locked.
     func add(
-        _ tokens: SourceTokens,
+        _ tokens: SubjectAndActorTokens,
         to form: FormBody,
         _ memory: SealedMemory
     ) throws(RefreshFailure) {

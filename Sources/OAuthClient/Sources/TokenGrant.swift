@@ -35,7 +35,7 @@ package enum TokenGrant: Equatable, Sendable {
     ///
     /// - Throws: `sourceUnavailable` if such a token is missing, or `busy` while sealed memory is locked.
     func add(
-        _ tokens: SourceTokens,
+        _ tokens: SubjectAndActorTokens,
         to form: FormBody,
         _ memory: SealedMemory
     ) throws(RefreshFailure) {

@@ -27,12 +27,12 @@ struct LoginResponseValidator {
     func grant(
         _ answer: TokenResponse,
         _ requestedAt: Instant,
-        fallback: Renewal
+        fallback: RenewalMethod
     ) async throws(RefreshFailure) -> LoginGrant {
         var (answer, subject, remarks) = try await judged(answer)
         if let remark = server.profile.audienceRemark(on: answer, asked: nil) { remarks.append(remark) }
         var tokens = try server.tools.seal(answer, requestedAt: requestedAt, remarks: remarks)
-        let renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? fallback
+        let renewal = tokens.refreshToken.map(RenewalMethod.refreshToken) ?? fallback
         if case .refreshToken = renewal {} else { tokens.refreshToken = nil }
         return LoginGrant(
             tokens: tokens,

@@ -70,7 +70,7 @@ struct StandardLogin {
     func exchange(
         _ form: FormBody,
         nonce: String? = nil,
-        fallback: Renewal = .impossible,
+        fallback: RenewalMethod = .impossible,
         showsPassword: Bool = false
     ) async throws(LoginError) -> LoginGrant {
         var endpoint = endpoint

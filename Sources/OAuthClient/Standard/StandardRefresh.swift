@@ -229,13 +229,17 @@ struct StandardRefresh {
         case .withoutLogin: try addGrant(to: form)
         case .impossible, .byKeepers:
             let message = "no refresh token is stored"
-            throw TokenEndpoint.TokenRequestError(failure: RefreshFailure(kind: .interactionRequired, message: message))
+            throw TokenEndpoint.TokenRequestError(
+                failure: RefreshFailure(kind: .interactionRequired, message: message)
+            )
         }
         if !scope.isEmpty, grant?.saysScope != true { form.add("scope", scope.joined(separator: " ")) }
         if let audience = request.variant.audience {
             guard grant?.saysScope != true else {
                 let message = "service accounts do not support audiences"
-                throw TokenEndpoint.TokenRequestError(failure: RefreshFailure(kind: .variantRefused, message: message))
+                throw TokenEndpoint.TokenRequestError(
+                    failure: RefreshFailure(kind: .variantRefused, message: message)
+                )
             }
             form.add(audience.isAbsoluteURI ? "resource" : "audience", audience)
         } else {

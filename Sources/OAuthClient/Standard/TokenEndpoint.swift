@@ -52,7 +52,9 @@ struct TokenEndpoint: Sendable {
     /// - Parameter form: The grant, to which credentials are added.
     /// - Returns: The response, and the time just before the request was sent.
     /// - Throws: ``TokenRequestError``.
-    func attempt(_ form: FormBody) async throws(TokenRequestError) -> (answer: TokenResponse, requestedAt: Instant) {
+    func attempt(
+        _ form: FormBody
+    ) async throws(TokenRequestError) -> (answer: TokenResponse, requestedAt: Instant) {
         var request = OutgoingRequest(
             url: url,
             form: form,

@@ -57,15 +57,15 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the host is this machine, as far as its text tells.
-    package var isLoopback: Bool { IPAddress(host)?.isLoopback ?? LoopbackName.contains(host) }
+    package var isLoopback: Bool { IPAddress(host)?.isLoopback ?? LocalhostName.contains(host) }
 
     /// Whether the host is in a private network, as far as its text tells.
-    var isInternal: Bool { IPAddress(host)?.isInternal ?? LoopbackName.contains(host) }
+    var isInternal: Bool { IPAddress(host)?.isInternal ?? LocalhostName.contains(host) }
 
     /// The addresses to connect to, in this order.
     ///
     /// `nil` means the addresses that a resolver returns for the host.
-    var addresses: [String?] { LoopbackName.contains(host) ? LoopbackName.addresses : [nil] }
+    var addresses: [String?] { LocalhostName.contains(host) ? LocalhostName.addresses : [nil] }
 
     /// The identity that the server must prove, or `nil` if it does not use TLS.
     var serverIdentity: ServerIdentity? { isTLS ? ServerIdentity(host: host) : nil }

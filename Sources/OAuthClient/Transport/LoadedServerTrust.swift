@@ -28,7 +28,7 @@ struct LoadedServerTrust: Hashable {
         }
         do {
             let bytes = try SmallFile.read(path)
-            extraRoots = try TrustAnchors.read(pem: bytes)
+            extraRoots = try ConfiguredTrustAnchors.read(pem: bytes)
         } catch let error as SmallFile.Failure {
             throw .misconfigured("ca_file \(path): \(error.message)", remedy: error.remedy)
         } catch {

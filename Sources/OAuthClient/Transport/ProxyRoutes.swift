@@ -112,7 +112,8 @@ package final class ProxyRoutes: Sendable {
         }
     }
 
-    private func route(to url: EndpointURL, _ choice: ProxySetting) throws(TransportFailure) -> SelectedProxy? {
+    private func route(to url: EndpointURL, _ choice: ProxySetting) throws(TransportFailure) -> SelectedProxy?
+    {
         switch choice {
         case .direct: return nil
         case .proxy(let configured):

@@ -102,7 +102,7 @@ extension ByteReader {
         )
     }
 
-    private mutating func fleetStatus() throws(FormatError) -> FleetHeader.Status {
+    private mutating func fleetStatus() throws(FormatError) -> FleetHeader.LoginStatus {
         switch try integer(UInt8.self) {
         case 1: return .live
         case 2: return .rescued
@@ -174,7 +174,7 @@ extension ByteReader {
     }
 }
 
-extension FleetHeader.Status {
+extension FleetHeader.LoginStatus {
     fileprivate var code: UInt8 {
         switch self {
         case .live: 1

@@ -184,7 +184,9 @@ package final class FleetKeys: Sendable {
         var message = Array("ta1 fleet host".utf8)
         message.append(vault)
         let code = unsafe message.withUnsafeBytes { message in
-            unsafe withNameKey { unsafe CryptoPrimitives.code(of: message, key: $0, count: RandomID.byteCount) }
+            unsafe withNameKey {
+                unsafe CryptoPrimitives.code(of: message, key: $0, count: RandomID.byteCount)
+            }
         }
         return RandomID(code).high
     }

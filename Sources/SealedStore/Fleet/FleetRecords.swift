@@ -52,7 +52,8 @@ package struct FleetRecords: Sendable {
         do {
             mark = try unsafe memory.open(refreshToken) { token in
                 unsafe keys.withKey(for: .marks, epoch: keys.epoch) { key in
-                    RandomID(unsafe CryptoPrimitives.code(of: token, key: key, count: RandomID.byteCount)).high
+                    RandomID(unsafe CryptoPrimitives.code(of: token, key: key, count: RandomID.byteCount))
+                        .high
                 }
             }
         } catch {
@@ -115,7 +116,7 @@ package struct FleetRecords: Sendable {
         try value(content, .late(late), late.kind, of: session, at: clock)
     }
 
-    /// Seals tokens that this host stores in ``FleetDiskState/others`` on its own disk.
+    /// Seals tokens that this host stores in ``SessionFleetData/others`` on its own disk.
     ///
     /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func kept(

@@ -5,9 +5,9 @@ import TokenCore
 /// A session as shared by the hosts of a fleet.
 package struct FleetSessionContent: Equatable, Sendable {
     package var snapshot: SessionSnapshot
-    package var binding: FleetBinding
+    package var binding: FleetLoginSettings
 
-    package init(snapshot: SessionSnapshot, binding: FleetBinding) {
+    package init(snapshot: SessionSnapshot, binding: FleetLoginSettings) {
         self.snapshot = snapshot
         self.binding = binding
     }
@@ -51,7 +51,7 @@ extension FleetSessionContent {
 private enum FleetField: UInt8 {
     /// The plaintext of ``SnapshotEncoder``.
     case snapshot = 1
-    /// The four texts of ``FleetBinding``.
+    /// The four texts of ``FleetLoginSettings``.
     case binding = 2
 }
 
@@ -105,7 +105,7 @@ struct FleetContentWriter: ~Copyable {
 /// A reader of what ``FleetContentWriter`` wrote, which puts the secrets into sealed memory.
 struct FleetContentReader {
     private(set) var snapshot: SessionSnapshot?
-    private(set) var binding: FleetBinding?
+    private(set) var binding: FleetLoginSettings?
 
     /// The whole content, or `nil` if the session is logged out.
     var content: FleetSessionContent? {
@@ -168,7 +168,7 @@ struct FleetContentReader {
             guard name == session else { throw FormatError.invalid("it is of another session") }
             return
         case .binding:
-            binding = FleetBinding(
+            binding = FleetLoginSettings(
                 kind: try reader.required(),
                 issuer: try reader.required(),
                 client: try reader.required(),

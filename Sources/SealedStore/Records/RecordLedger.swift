@@ -126,7 +126,7 @@ struct RecordLedger {
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
         at clock: ClockReading
-    ) -> CommitOutcome {
+    ) -> CommitDurability {
         var entry = entries[session] ?? RecordEntry(id: .random())
         defer { entries[session] = entry }
         do throws(StorageFailure) {
@@ -216,7 +216,7 @@ struct RecordLedger {
     }
 
     /// Writes a commit that the disk rejected into the lifeboat, or keeps it in memory.
-    private func rescue(_ entry: inout RecordEntry, _ failure: StorageFailure) -> CommitOutcome {
+    private func rescue(_ entry: inout RecordEntry, _ failure: StorageFailure) -> CommitDurability {
         guard let pending = entry.pending else { return .memoryOnly(failure) }
         entry.pending?.failure = failure
         do throws(StoreFileError) {

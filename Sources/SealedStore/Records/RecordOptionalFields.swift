@@ -26,9 +26,9 @@ enum RecordField: UInt8 {
     case server = 7
     /// The sources of the tokens, as text.
     case madeOf = 8
-    /// The ``FleetDiskState``.
+    /// The ``SessionFleetData``.
     case fleet = 9
-    /// The four texts of ``FleetBinding``, each after its 4-byte length.
+    /// The four texts of ``FleetLoginSettings``, each after its 4-byte length.
     case fleetBinding = 10
     /// The times at which the ID token of each access token was obtained and expires, in the order of the
     /// access tokens.
@@ -211,10 +211,10 @@ struct RecordOptionalFields {
     var coexistence = TokenCoexistence.unknown
     var server: DiscoveredServer?
     var madeOf: String?
-    var fleet: FleetDiskState?
+    var fleet: SessionFleetData?
     var endReason: EndReason?
     var ending: LoginEndDetails?
-    private var fleetBinding: FleetBinding?
+    private var fleetBinding: FleetLoginSettings?
 
     init() {}
 
@@ -333,10 +333,10 @@ struct RecordOptionalFields {
         return DiscoveredServer(issuer: issuer, resource: texts[1], isPublic: isPublic, client: texts[2])
     }
 
-    private static func binding(_ reader: inout ByteReader) throws(FormatError) -> FleetBinding {
+    private static func binding(_ reader: inout ByteReader) throws(FormatError) -> FleetLoginSettings {
         var texts: [String] = []
         for _ in 0..<4 { texts.append(try reader.text(Int(try reader.integer(UInt32.self)))) }
-        return FleetBinding(kind: texts[0], issuer: texts[1], client: texts[2], endpoint: texts[3])
+        return FleetLoginSettings(kind: texts[0], issuer: texts[1], client: texts[2], endpoint: texts[3])
     }
 
     private static func text(_ reader: inout ByteReader) throws(FormatError) -> String? {

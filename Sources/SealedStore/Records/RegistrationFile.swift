@@ -122,7 +122,7 @@ extension WipedBytes {
 
 extension ByteReader {
     mutating func registration(secrets memory: SealedMemory) throws -> ClientRegistration {
-        let purpose = ClientRegistration.Purpose(
+        let purpose = ClientRegistration.LookupKey(
             issuer: try required(),
             redirectURI: try required(),
             authentication: try required()

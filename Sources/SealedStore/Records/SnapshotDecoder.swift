@@ -162,7 +162,7 @@ extension SnapshotDecoder {
         return .ended(reason, quarantinedUntil: try optionalTime())
     }
 
-    private mutating func renewal() throws(FormatError) -> Renewal {
+    private mutating func renewal() throws(FormatError) -> RenewalMethod {
         switch try reader.integer(UInt8.self) {
         case 0: .refreshToken(try numberedSecret())
         case 1: .withoutLogin

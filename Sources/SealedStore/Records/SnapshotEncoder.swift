@@ -130,7 +130,7 @@ extension SnapshotEncoder {
         }
     }
 
-    private mutating func append(_ renewal: Renewal) {
+    private mutating func append(_ renewal: RenewalMethod) {
         switch renewal {
         case .refreshToken(let secret):
             bytes.append(integer: UInt8(0))

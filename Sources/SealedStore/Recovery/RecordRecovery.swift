@@ -47,7 +47,11 @@ struct RecordRecovery {
         entries.reserveCapacity(found.count)
         places.reserveCapacity(found.count)
         var traces = found.map { record, roles in
-            FoundRecordFiles(record: record, roles: roles, hasLifeboat: boats[record]?.contains(.record) ?? false)
+            FoundRecordFiles(
+                record: record,
+                roles: roles,
+                hasLifeboat: boats[record]?.contains(.record) ?? false
+            )
         }
         for (record, roles) in boats where found[record] == nil && roles.contains(.record) {
             traces.append(FoundRecordFiles(record: record, roles: [], hasLifeboat: true))
@@ -101,7 +105,7 @@ struct RecordRecovery {
         }
         // This thread also decides, which takes a fifth of the time.
         let part = traces.startIndex + traces.count * 2 / 5
-        let parts = SideThread.both {
+        let parts = ParallelComputation.both {
             for survey in examined.joined() { recover(survey) }
             return examiner.surveys(of: traces[..<part])
         } _: {

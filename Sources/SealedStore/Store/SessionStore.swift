@@ -132,7 +132,7 @@ package final class SessionStore: SessionStoring {
         answers.withLock { $0 = [:] }
     }
 
-    package func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
+    package func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitDurability {
         work.withLock { work in
             defer { note(nil, for: session) }
             let outcome = work.ledger?.commit(session, snapshot, at: clock)

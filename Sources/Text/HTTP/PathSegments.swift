@@ -36,7 +36,7 @@ package struct PathSegments: Hashable, Sendable {
             bytes.append(isSlash ? UInt8(ascii: "/") : byte)
             rest = rest.dropFirst(isSlash ? 3 : 1)
         }
-        return PathSyntax.isPlain(bytes[...])
+        return PathAmbiguity.isPlain(bytes[...])
     }
 
     private static func withPlainDots(_ segment: Substring) -> ByteText {

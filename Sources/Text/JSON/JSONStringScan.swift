@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-extension JSONString {
+extension JSONStringWriter {
     /// Returns whether ``write(_:to:)`` escapes nothing in `utf8`.
     ///
     /// Tests eight bytes at a time.

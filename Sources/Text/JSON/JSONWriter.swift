@@ -17,12 +17,12 @@ extension JSONValue {
         case .null: output.append(contentsOf: "null".utf8)
         case .bool(let value): output.append(contentsOf: (value ? "true" : "false").utf8)
         case .number(let literal): output.append(contentsOf: literal.utf8)
-        case .string(let text): JSONString.write(text.utf8, to: &output)
+        case .string(let text): JSONStringWriter.write(text.utf8, to: &output)
         case .array(let elements):
             JSONValue.writeList(elements, between: "[", and: "]", to: &output) { $0.write(to: &$1) }
         case .object(let object):
             JSONValue.writeList(object.members, between: "{", and: "}", to: &output) { member, output in
-                JSONString.write(member.name.utf8, to: &output)
+                JSONStringWriter.write(member.name.utf8, to: &output)
                 output.append(UInt8(ascii: ":"))
                 member.value.write(to: &output)
             }
@@ -46,7 +46,7 @@ extension JSONValue {
 }
 
 /// The writer of JSON strings (RFC 8259 §7).
-package enum JSONString {
+package enum JSONStringWriter {
     /// Returns whether `byte` must be escaped in a string.
     static func needsEscape(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")

@@ -90,7 +90,7 @@ package struct FailureConsequences: Equatable, Sendable {
     }
 
     /// The effect of the failed request on its refresh token.
-    enum TokenUse: Equatable, Sendable {
+    enum RefreshTokenEffect: Equatable, Sendable {
         /// The refresh token was not sent.
         case unsent
         /// The refresh token was sent, and the server may have replaced it.
@@ -108,7 +108,7 @@ package struct FailureConsequences: Equatable, Sendable {
     }
 
     /// The advice to the user at a login.
-    package enum LoginRemedy: Equatable, Sendable {
+    package enum LoginFailureAdvice: Equatable, Sendable {
         case tryLater
         case correctSettings
         case logInAgain
@@ -117,7 +117,7 @@ package struct FailureConsequences: Equatable, Sendable {
     var verdict = Verdict.retry
     /// The verdict that replaces ``verdict`` if the same client has refreshed the login before.
     var verdictOnceRefreshed: Verdict?
-    var tokenUse = TokenUse.answered
+    var tokenUse = RefreshTokenEffect.answered
     /// The minimum delay before the next attempt.
     var minimumDelay = Duration.zero
     /// The delays after the first, second, … consecutive failure of this class.
@@ -141,7 +141,7 @@ package struct FailureConsequences: Equatable, Sendable {
     /// Whether the failure concerns the issuer or the network to it, not this session's login.
     package var isIssuersTrouble = false
     package var prospect = Prospect.never
-    package var loginRemedy = LoginRemedy.logInAgain
+    package var loginRemedy = LoginFailureAdvice.logInAgain
     /// Whether the client credentials may be at fault.
     ///
     /// They are read again for the next request.

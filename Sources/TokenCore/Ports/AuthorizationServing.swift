@@ -62,7 +62,7 @@ extension AuthorizationServing {
 /// A refresh to send.
 package struct RefreshRequest: Equatable, Sendable {
     package var attempt: AttemptNumber
-    package var renewal: Renewal
+    package var renewal: RenewalMethod
     package var variant: TokenVariant
     /// The login's ID token, to compare with the new one's `iss`, `sub` and `aud` (OIDC Core §12.2).
     package var idToken: SecretID?
@@ -81,15 +81,15 @@ package struct RefreshRequest: Equatable, Sendable {
     /// The tokens of other sessions that the new token is made from.
     ///
     /// They are set before the request is sent.
-    package var sources = SourceTokens()
+    package var sources = SubjectAndActorTokens()
     /// The server data that the login discovered (``LoginGrant/server``).
     package var server: DiscoveredServer?
     /// The deadlines of the request, or `nil` if no other host may send the refresh token.
-    package var fence: ExchangeDeadlines?
+    package var fence: RefreshDeadlines?
 
     package init(
         attempt: AttemptNumber,
-        renewal: Renewal,
+        renewal: RenewalMethod,
         variant: TokenVariant,
         idToken: SecretID? = nil,
         accessToken: SecretID? = nil,
@@ -97,7 +97,7 @@ package struct RefreshRequest: Equatable, Sendable {
         proofKey: SecretID? = nil,
         grantedScope: [String] = [],
         server: DiscoveredServer? = nil,
-        fence: ExchangeDeadlines? = nil
+        fence: RefreshDeadlines? = nil
     ) {
         self.attempt = attempt
         self.renewal = renewal
@@ -113,7 +113,7 @@ package struct RefreshRequest: Equatable, Sendable {
 }
 
 /// The deadlines of a token request, enforced even if the agent or the machine stops.
-package struct ExchangeDeadlines: Equatable, Sendable {
+package struct RefreshDeadlines: Equatable, Sendable {
     /// The moment before which the request must begin.
     ///
     /// Another host of the fleet may send from then on.
@@ -128,7 +128,7 @@ package struct ExchangeDeadlines: Equatable, Sendable {
     /// Deadlines that allow no sending.
     ///
     /// Only a recorded response to an earlier request can be returned.
-    package static let recorded = ExchangeDeadlines(
+    package static let recorded = RefreshDeadlines(
         sendBefore: Instant(nanoseconds: .min),
         arriveBefore: Instant(nanoseconds: .min),
         endBefore: Instant(nanoseconds: .min)
@@ -142,7 +142,7 @@ package struct ExchangeDeadlines: Equatable, Sendable {
 }
 
 /// The tokens of other sessions that a token is exchanged for (RFC 8693 §2.1).
-package struct SourceTokens: Equatable, Sendable {
+package struct SubjectAndActorTokens: Equatable, Sendable {
     /// The token of the party that the new token represents (`subject_token`).
     package var subject: SecretID?
     /// The token of the party that acts for the subject (`actor_token`).
@@ -155,7 +155,7 @@ package struct SourceTokens: Equatable, Sendable {
 }
 
 /// The means by which a session obtains its next access token.
-package enum Renewal: Equatable, Sendable {
+package enum RenewalMethod: Equatable, Sendable {
     /// Present this refresh token (RFC 6749 §6).
     case refreshToken(SecretID)
     /// Obtain a token without a refresh token and without a login.
@@ -195,7 +195,7 @@ package struct LoginRequest: Equatable, Sendable {
     /// Whether no user is present to judge the server that the login leads to.
     package var isUnattended: Bool
     /// The current login, or the latest one.
-    package var present: CurrentLogin?
+    package var present: PreviousLogin?
     /// The scopes and authentication requirements that a resource requests in addition to the
     /// configuration, or `nil`.
     ///
@@ -211,7 +211,7 @@ package struct LoginRequest: Equatable, Sendable {
         secret: SecretID? = nil,
         isAssertion: Bool = false,
         isUnattended: Bool = false,
-        present: CurrentLogin? = nil,
+        present: PreviousLogin? = nil,
         stepUp: StepUp? = nil,
         agreedIssuer: String? = nil
     ) {
@@ -257,17 +257,17 @@ package enum LoginFlow: String, CaseIterable, Sendable {
 
 /// The user interface of a login.
 package protocol LoginPrompting: Sendable {
-    func tell(_ step: LoginStep) async
+    func tell(_ step: LoginMessage) async
     /// Prompts for one value and waits for it. The value arrives sealed.
     ///
     /// - Throws: `CancellationError` if the user left.
-    func ask(_ question: LoginPrompt) async throws -> SecretID
+    func ask(_ question: LoginInputPrompt) async throws -> SecretID
     /// Registers `show`, which is called once when the login has ended.
-    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async
+    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async
 }
 
 /// A step of a login that is shown to the user, already stripped of control characters.
-package enum LoginStep: Equatable, Sendable {
+package enum LoginMessage: Equatable, Sendable {
     /// The time in which a login in a browser has to be finished, 5 minutes.
     package static let browserTimeout = Duration.seconds(300)
 
@@ -282,7 +282,7 @@ package enum LoginStep: Equatable, Sendable {
 }
 
 /// A prompt for one value that a login needs from the user.
-package struct LoginPrompt: Equatable, Sendable {
+package struct LoginInputPrompt: Equatable, Sendable {
     /// The kind of value, as a stable word for programs.
     package enum Kind: String, Sendable {
         case username
@@ -316,7 +316,7 @@ package enum LoginOutcome: Equatable, Sendable {
 /// The result of a finished login: tokens, the means to renew them, and the account.
 package struct LoginGrant: Equatable, Sendable {
     package var tokens: GrantedTokens
-    package var renewal: Renewal
+    package var renewal: RenewalMethod
     /// The token endpoint that issued the tokens.
     ///
     /// Refresh tokens are sent nowhere else until the next login.
@@ -334,7 +334,7 @@ package struct LoginGrant: Equatable, Sendable {
 
     package init(
         tokens: GrantedTokens,
-        renewal: Renewal,
+        renewal: RenewalMethod,
         tokenEndpoint: String,
         subject: String? = nil,
         account: String? = nil,

@@ -6,7 +6,7 @@
 /// agent its secret to keep.
 package struct ClientRegistration: Equatable, Sendable {
     /// The only purpose that the client is used for, at one issuer.
-    package struct Purpose: Hashable, Sendable {
+    package struct LookupKey: Hashable, Sendable {
         package var issuer: String
         /// The redirect URI, without a port if any port is accepted.
         package var redirectURI: String
@@ -22,7 +22,7 @@ package struct ClientRegistration: Equatable, Sendable {
         }
     }
 
-    package var purpose: Purpose
+    package var purpose: LookupKey
     package var clientID: String
     /// Every redirect URI that the server has for the client.
     package var redirectURIs: [String]
@@ -37,7 +37,7 @@ package struct ClientRegistration: Equatable, Sendable {
     package var managementURI: String?
     package var managementToken: SecretID?
 
-    package init(purpose: Purpose, clientID: String, redirectURIs: [String], method: String) {
+    package init(purpose: LookupKey, clientID: String, redirectURIs: [String], method: String) {
         self.purpose = purpose
         self.clientID = clientID
         self.redirectURIs = redirectURIs

@@ -35,9 +35,9 @@ package struct CommandResult: Equatable, Sendable {
     package var status: Int32
     package var standardOutput: [UInt8]
     /// The first line of its standard error, or `nil` if there is none.
-    package var complaint: ProgramComplaint?
+    package var complaint: StandardErrorLine?
 
-    package init(status: Int32, standardOutput: [UInt8], complaint: ProgramComplaint? = nil) {
+    package init(status: Int32, standardOutput: [UInt8], complaint: StandardErrorLine? = nil) {
         self.status = status
         self.standardOutput = standardOutput
         self.complaint = complaint
@@ -48,7 +48,7 @@ package struct CommandResult: Equatable, Sendable {
 package struct CommandFailure: Error, Equatable, Sendable {
     /// A message for the user that names the command and the error, never the command's output.
     package var message: String
-    /// Whether the program reports a wrong password or PIN (``ProgramComplaint/rejectsCredential``).
+    /// Whether the program reports a wrong password or PIN (``StandardErrorLine/rejectsCredential``).
     package var rejectsCredential: Bool
 
     /// Creates a failure.
@@ -56,7 +56,7 @@ package struct CommandFailure: Error, Equatable, Sendable {
     /// - Parameters:
     ///   - message: the command and the error.
     ///   - complaint: the program's own message, which is appended.
-    package init(message: String, complaint: ProgramComplaint? = nil) {
+    package init(message: String, complaint: StandardErrorLine? = nil) {
         self.message = message + (complaint.map { ": \($0)" } ?? "")
         rejectsCredential = complaint?.rejectsCredential ?? false
     }

@@ -46,7 +46,7 @@ package struct DiscoveredServer: Hashable, Sendable {
 }
 
 /// The data of the current or latest login that a new one may need.
-package struct CurrentLogin: Equatable, Sendable {
+package struct PreviousLogin: Equatable, Sendable {
     /// The granted scopes.
     package var scope: [String]
     /// The `sub` of its ID token.

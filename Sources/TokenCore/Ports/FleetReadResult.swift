@@ -105,7 +105,7 @@ package struct FleetLease: Equatable, Sendable {
 }
 
 /// The result of a transaction that etcd responded to.
-package struct FleetOutcome: Equatable, Sendable {
+package struct FleetTransactionResult: Equatable, Sendable {
     package var isDone: Bool
     package var place: FleetRevision
 

@@ -42,7 +42,7 @@ package protocol FleetSharing: Sendable {
     func seal(
         _ transaction: FleetTransaction,
         of session: SessionName,
-        as binding: FleetBinding,
+        as binding: FleetLoginSettings,
         seen readResult: FleetReadResult,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
@@ -52,7 +52,9 @@ package protocol FleetSharing: Sendable {
     ///
     /// - Throws: ``FleetStoreError``. After ``FleetStoreError/Kind/unanswered`` only a read tells whether it
     ///   was carried out.
-    func transact(_ transaction: SealedFleetTransaction) async throws(FleetStoreError) -> FleetOutcome
+    func transact(
+        _ transaction: SealedFleetTransaction
+    ) async throws(FleetStoreError) -> FleetTransactionResult
 
     /// Opens the tokens of the record or the late response of `attempt` in `readResult`, into sealed memory.
     ///
@@ -62,15 +64,15 @@ package protocol FleetSharing: Sendable {
     func open(
         _ attempt: AttemptID,
         in readResult: FleetReadResult,
-        as binding: FleetBinding
+        as binding: FleetLoginSettings
     ) throws(FleetStoreError) -> SessionSnapshot?
 
-    /// Seals tokens of `attempt` for this host's own record (``FleetDiskState/others``).
+    /// Seals tokens of `attempt` for this host's own record (``SessionFleetData/others``).
     func keep(
         _ snapshot: SessionSnapshot,
         of attempt: AttemptID,
         _ session: SessionName,
-        as binding: FleetBinding
+        as binding: FleetLoginSettings
     ) throws(FleetStoreError) -> [UInt8]
 
     /// Opens the result of ``keep(_:of:_:as:)``, into sealed memory.
@@ -111,7 +113,7 @@ package protocol FleetSharing: Sendable {
     func discardUnreadable(
         of session: SessionName,
         since epoch: UInt32,
-        unless binding: FleetBinding?
+        unless binding: FleetLoginSettings?
     ) async throws(FleetStoreError) -> Int
 
     /// Closes all connections. Nothing is called afterwards.

@@ -18,7 +18,7 @@ package struct FleetSurvey: Equatable, Sendable {
     }
 
     /// The state of one etcd member.
-    package struct Member: Equatable, Sendable {
+    package struct EtcdMember: Equatable, Sendable {
         package var endpoint: String
         /// The version, or `nil` if the member does not respond, as ``storeError`` says.
         package var version: String?
@@ -38,7 +38,7 @@ package struct FleetSurvey: Equatable, Sendable {
 
     package var sessions: [SessionName: Session] = [:]
     package var hosts: [HostDescription] = []
-    package var members: [Member] = []
+    package var members: [EtcdMember] = []
     package var time: FleetTime?
     /// The time by which this host's wall clock is ahead of etcd's.
     package var clockLead: Duration?

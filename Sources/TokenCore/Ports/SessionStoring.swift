@@ -15,7 +15,7 @@ package protocol SessionStoring: Sendable {
     ) throws(StorageFailure)
 
     /// Makes `snapshot` durable in the reserved slot if there is one, else in a new file.
-    func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome
+    func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitDurability
 
     /// Releases the reservation of an attempt that ended without new tokens.
     ///
@@ -30,7 +30,7 @@ package protocol SessionStoring: Sendable {
 }
 
 /// The durability of a committed record.
-package enum CommitOutcome: Equatable, Sendable {
+package enum CommitDurability: Equatable, Sendable {
     /// The record is on the disk and flushed.
     case durable
     /// The record is only in the runtime directory. It survives a crash of the agent, not a reboot.

@@ -14,7 +14,7 @@
 /// - May not: send or store anything. It returns ``Action``s for its caller to execute.
 package struct RefreshQueue: Sendable {
     /// The next step of an attempt.
-    package enum Step: Equatable, Sendable {
+    package enum NextStep: Equatable, Sendable {
         case reserve(AttemptNumber, SessionSnapshot)
         case send(RefreshRequest)
 
@@ -48,7 +48,7 @@ package struct RefreshQueue: Sendable {
     package enum Action: Equatable, Sendable {
         /// Ask the hosts that share the session. ``granted(_:)``, ``yielded(_:of:)`` or
         /// ``ended(_:of:_:now:)`` follows.
-        case ask(Reservation)
+        case ask(ReservationRequest)
         /// Send the request. ``ended(_:of:_:now:)`` follows.
         case send(SessionName, RefreshRequest)
         /// Tell the session that its issuer gets no request before `until`.
@@ -58,30 +58,30 @@ package struct RefreshQueue: Sendable {
     }
 
     /// A request for space in the store for the response to an attempt.
-    package struct Reservation: Equatable, Sendable {
+    package struct ReservationRequest: Equatable, Sendable {
         package var session: SessionName
         package var attempt: AttemptNumber
         package var snapshot: SessionSnapshot
     }
 
-    private struct Held {
-        var step: Step
+    private struct HeldAttempt {
+        var step: NextStep
         var issuer: String
         /// Whether the attempt refreshes a live login, which can be told to wait longer.
         var isRefreshing: Bool
         var isShared: Bool
     }
 
-    private struct Admitted {
+    private struct AdmittedAttempt {
         var attempt: AttemptNumber
         var issuer: String
         var stage = Stage.admitted
     }
 
-    private var held: [SessionName: Held] = [:]
-    private var admitted: [SessionName: Admitted] = [:]
+    private var held: [SessionName: HeldAttempt] = [:]
+    private var admitted: [SessionName: AdmittedAttempt] = [:]
     private var pacing: [String: IssuerPacing] = [:]
-    private var reservations: [Reservation] = []
+    private var reservations: [ReservationRequest] = []
     private var isReserving = false
 
     package init() {}
@@ -103,13 +103,13 @@ package struct RefreshQueue: Sendable {
 
     /// Requests a step of a session: now if its attempt is admitted, else after ``admit(at:now:attempts:)``.
     package mutating func requested(
-        _ step: Step,
+        _ step: NextStep,
         by session: Session,
         at issuer: String,
         now: Instant
     ) -> [Action] {
         if admitted[session.name]?.attempt == step.attempt { return perform(step, for: session.name) }
-        held[session.name] = Held(
+        held[session.name] = HeldAttempt(
             step: step,
             issuer: issuer,
             isRefreshing: session.isRefreshing,
@@ -168,15 +168,15 @@ package struct RefreshQueue: Sendable {
             return [.abandon(name)]
         }
         let step = admission.step
-        admitted[name] = Admitted(attempt: step.attempt, issuer: issuer)
+        admitted[name] = AdmittedAttempt(attempt: step.attempt, issuer: issuer)
         if admission.isShared, case .reserve(let attempt, let snapshot) = step {
-            return [.ask(Reservation(session: name, attempt: attempt, snapshot: snapshot))]
+            return [.ask(ReservationRequest(session: name, attempt: attempt, snapshot: snapshot))]
         }
         return perform(step, for: name)
     }
 
     /// Queues the reservation after the hosts that share the session have left the refresh to this one.
-    package mutating func granted(_ reservation: Reservation) {
+    package mutating func granted(_ reservation: ReservationRequest) {
         reservations.append(reservation)
     }
 
@@ -194,10 +194,10 @@ package struct RefreshQueue: Sendable {
         }
     }
 
-    private mutating func perform(_ step: Step, for name: SessionName) -> [Action] {
+    private mutating func perform(_ step: NextStep, for name: SessionName) -> [Action] {
         switch step {
         case .reserve(let attempt, let snapshot):
-            reservations.append(Reservation(session: name, attempt: attempt, snapshot: snapshot))
+            reservations.append(ReservationRequest(session: name, attempt: attempt, snapshot: snapshot))
             return []
         case .send(let request):
             admitted[name]?.stage = .sent
@@ -266,7 +266,7 @@ package struct RefreshQueue: Sendable {
     /// Returns the next reservation to make in the store.
     ///
     /// Then it returns `nil` until ``reservationEnded()``.
-    package mutating func nextReservation() -> Reservation? {
+    package mutating func nextReservation() -> ReservationRequest? {
         guard !isReserving, !reservations.isEmpty else { return nil }
         isReserving = true
         let next = reservations.removeFirst()

@@ -19,7 +19,7 @@ package struct SessionPolicy: Equatable, Sendable {
     package var warnBefore: Duration?
     /// Whether a valid access token is served after its login has ended (kinds `oidc` and `oauth2`).
     package var tokensOutliveLogin: Bool
-    /// Whether no user has to log in, because tokens are obtained without a login (``Renewal/withoutLogin``).
+    /// Whether no user has to log in, because tokens are obtained without a login (``RenewalMethod/withoutLogin``).
     package var startsByItself: Bool
     /// The source that the tokens must come from, as ``LoginSettingsFingerprint/text``, or `nil` if it is not compared.
     ///
@@ -41,7 +41,7 @@ package struct SessionPolicy: Equatable, Sendable {
     /// The keepers of the fleet refresh the session.
     package var isReader: Bool
     /// The scope of a revocation at the server, or `nil` if unknown.
-    package var revokes: RevocationScope?
+    package var revokes: LoginsEndedByRevocation?
 
     /// Returns the advice to log in to `session` at another host, or `nil` if the login is made at this one.
     package func loginElsewhere(to session: SessionName) -> Remedy? {
@@ -66,7 +66,7 @@ package struct SessionPolicy: Equatable, Sendable {
         isShared: Bool = false,
         reuseGrace: Duration? = nil,
         isReader: Bool = false,
-        revokes: RevocationScope? = nil
+        revokes: LoginsEndedByRevocation? = nil
     ) {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
@@ -107,7 +107,7 @@ package struct SessionPolicy: Equatable, Sendable {
 }
 
 /// The logins that end at a server when a token is revoked, spelled as in the configuration's `revokes`.
-package enum RevocationScope: String, CaseIterable, Sendable {
+package enum LoginsEndedByRevocation: String, CaseIterable, Sendable {
     /// Only the login of the revoked token.
     case token
     /// Every login of the same user and client.

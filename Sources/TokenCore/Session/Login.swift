@@ -23,7 +23,7 @@ struct Login: Equatable, Sendable {
         var until: Instant
     }
 
-    var renewal: Renewal
+    var renewal: RenewalMethod
     /// The refresh token before the one of ``renewal``, kept until the new one has worked.
     ///
     /// The new one came in a damaged response.
@@ -251,8 +251,8 @@ struct Login: Equatable, Sendable {
     }
 
     /// The data of this login that a new one may need.
-    var present: CurrentLogin {
-        CurrentLogin(scope: primary?.scope ?? [], subject: subject, server: server)
+    var present: PreviousLogin {
+        PreviousLogin(scope: primary?.scope ?? [], subject: subject, server: server)
     }
 
     /// Whether the login has been renewed with a refresh token.

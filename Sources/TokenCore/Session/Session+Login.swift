@@ -95,7 +95,7 @@ extension Session {
     }
 
     /// The data of the current or latest login that a new one may need.
-    package var currentLogin: CurrentLogin? { revocable?.present }
+    package var currentLogin: PreviousLogin? { revocable?.present }
 
     func discard(_ outcome: LoginOutcome) -> [Effect] {
         guard case .granted(let grant) = outcome else { return [] }

@@ -108,7 +108,7 @@ extension Session {
     /// Continues after a record is durable, or as safe as it could be made.
     package mutating func commitFinished(
         _ number: CommitNumber,
-        _ outcome: CommitOutcome,
+        _ outcome: CommitDurability,
         at moment: Moment
     ) -> [Effect] {
         storage.wrote(outcome, at: moment.now)
@@ -139,7 +139,7 @@ extension Session {
         let keepsFormer = failure.kind == .misbehaved && !policy.isShared
         let (renewed, obsolete) = login.renewed(by: saved, keepsFormer: keepsFormer)
         let commit = nextCommit()
-        currentAttempt?.refusal = Attempt.Refusal(failure: failure, jitter: jitter)
+        currentAttempt?.refusal = Attempt.UnusableAccessToken(failure: failure, jitter: jitter)
         currentAttempt?.phase = .committing(commit, renewed, obsolete: obsolete)
         return [.commit(commit, renewed.snapshot(standing: .loggedIn, at: moment))]
     }
@@ -300,7 +300,7 @@ extension Session {
     private mutating func send(
         _ attempt: Attempt,
         _ login: Login,
-        within fence: ExchangeDeadlines?
+        within fence: RefreshDeadlines?
     ) -> [Effect] {
         currentAttempt?.phase = .sending
         // From here on the response can be lost, so it counts as missing until it arrives.

@@ -186,7 +186,7 @@ package struct Session: Sendable {
 
 /// The durability of the current record.
 struct StorageHealth: Equatable, Sendable {
-    var outcome: CommitOutcome = .durable
+    var outcome: CommitDurability = .durable
     var failures = 0
     /// The time at which the record is written again, because the last one is not durable or out of date.
     private(set) var retryAt: Instant?
@@ -197,7 +197,7 @@ struct StorageHealth: Equatable, Sendable {
     /// Records that a write begins.
     mutating func beginWriting() { retryAt = nil }
 
-    mutating func wrote(_ outcome: CommitOutcome, at now: Instant) {
+    mutating func wrote(_ outcome: CommitDurability, at now: Instant) {
         self.outcome = outcome
         guard outcome != .durable else {
             failures = 0

@@ -12,7 +12,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var standing: LoginState
     /// The message and time of the login's end, or `nil` while it has not ended and in older records.
     package var ending: LoginEndDetails?
-    package var renewal: Renewal
+    package var renewal: RenewalMethod
     /// The refresh token before that of ``renewal``, kept until the new one has worked.
     package var formerRefreshToken: SecretID?
     /// Whether the refresh token was sent after it was stored and the response never arrived.
@@ -50,12 +50,12 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// Only the wall clock tells its age then. Not stored.
     package var isDatedByWallClock = false
     /// The fleet data that this host stores with the record, or `nil` if the session is not shared.
-    package var fleet: FleetDiskState?
+    package var fleet: SessionFleetData?
 
     package init(
         standing: LoginState,
         ending: LoginEndDetails? = nil,
-        renewal: Renewal,
+        renewal: RenewalMethod,
         formerRefreshToken: SecretID? = nil,
         refreshTokenSent: Bool = false,
         tokens: [TokenVariant: AccessToken],
@@ -75,7 +75,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         server: DiscoveredServer? = nil,
         madeOf: String? = nil,
         interruptions: Int = 0,
-        fleet: FleetDiskState? = nil
+        fleet: SessionFleetData? = nil
     ) {
         self.standing = standing
         self.ending = ending

@@ -42,7 +42,7 @@ package struct SessionStatus: Equatable, Sendable {
     package var subject: String?
     package var account: String?
     package var keptMembers: [String: String]
-    package var storage: CommitOutcome
+    package var storage: CommitDurability
     package var waiters: Int
     package var history: RefreshHistory
     /// The step that helps, if there is one.

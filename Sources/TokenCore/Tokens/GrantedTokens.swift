@@ -36,7 +36,7 @@ package struct GrantedTokens: Equatable, Sendable {
     package var fingerprint: TokenFingerprint?
     /// Warnings for the user about the response.
     package var remarks: [GrantWarning]
-    /// The origin of the tokens if no login stated it (``Renewal/withoutLogin``).
+    /// The origin of the tokens if no login stated it (``RenewalMethod/withoutLogin``).
     package var origin: IssuanceContext?
 
     /// Whether the tokens come from a damaged response.

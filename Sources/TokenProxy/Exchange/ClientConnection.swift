@@ -167,8 +167,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whether ``deadline`` is for a client that has sent nothing of a request yet.
     private var isDeadlineOfRest = true
 
-    private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(ForwardingError) -> Bool
-    {
+    private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(ForwardingError) -> Bool {
         if exchange.isTunnel { return takeTunnel(exchange) }
         guard exchange.takesRequest else {
             exchange.flushRequest()

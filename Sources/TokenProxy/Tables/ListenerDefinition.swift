@@ -102,7 +102,7 @@ struct ProxyRules: Equatable, Sendable {
 
     /// Rejects a path that must not be forwarded.
     func check(path: ArraySlice<UInt8>) throws(ForwardingError) {
-        guard !needsPlainPaths || PathSyntax.isPlain(path) else {
+        guard !needsPlainPaths || PathAmbiguity.isPlain(path) else {
             throw .malformed(
                 "the path has dot segments, backslashes or escapes that servers read differently"
             )

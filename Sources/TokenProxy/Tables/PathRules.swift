@@ -20,7 +20,7 @@ struct PathRules: Equatable, Sendable {
 
     /// Returns whether a path matches a rule.
     ///
-    /// The path must be plain (``PathSyntax/isPlain(_:)``).
+    /// The path must be plain (``PathAmbiguity/isPlain(_:)``).
     func allow(_ path: ArraySlice<UInt8>) -> Bool {
         whole.contains { path.elementsEqual($0) } || beginnings.contains { path.starts(with: $0) }
     }

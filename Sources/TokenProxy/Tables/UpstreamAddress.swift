@@ -53,7 +53,7 @@ struct UpstreamAddress: Hashable, Sendable {
     /// - Returns: `nil` for a path above ``prefix``, also by dot segments.
     func stripped(_ target: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         let path = target.prefix { !"?#".utf8.contains($0) }
-        guard target.starts(with: prefix), prefix.isEmpty || PathSyntax.isPlain(path) else { return nil }
+        guard target.starts(with: prefix), prefix.isEmpty || PathAmbiguity.isPlain(path) else { return nil }
         let rest = target.dropFirst(prefix.count)
         return UpstreamAddress.endsName(rest) ? rest : nil
     }

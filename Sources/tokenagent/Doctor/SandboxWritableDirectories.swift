@@ -20,8 +20,12 @@ struct SandboxWritableDirectories: Sendable {
         guard !report.gaps.contains(where: { $0.protection == .files }) else { return nil }
         // Directories that did not exist have no rule.
         own = rules.writable.filter(SandboxWritableDirectories.isDirectory).map(ReservedPaths.resolved)
-        sockets = rules.socketDirectories.filter(SandboxWritableDirectories.isDirectory).map(ReservedPaths.resolved)
-        files = rules.fileDirectories.filter(SandboxWritableDirectories.isDirectory).map(ReservedPaths.resolved)
+        sockets = rules.socketDirectories.filter(SandboxWritableDirectories.isDirectory).map(
+            ReservedPaths.resolved
+        )
+        files = rules.fileDirectories.filter(SandboxWritableDirectories.isDirectory).map(
+            ReservedPaths.resolved
+        )
     }
 
     /// Returns the sockets and token files of `settings` that only a restarted agent can create.

@@ -94,7 +94,11 @@ struct ServerCheck: Sendable {
         return await work.value
     }
 
-    private func remedy(for kind: FailureClass, _ place: ServerCheckTarget, _ sessions: [SessionName]) -> Remedy {
+    private func remedy(
+        for kind: FailureClass,
+        _ place: ServerCheckTarget,
+        _ sessions: [SessionName]
+    ) -> Remedy {
         let tables = sessions.map { "[session.\($0)]" }.joined(separator: ", ")
         switch kind {
         case .insecure where place.trust.caFile == nil:

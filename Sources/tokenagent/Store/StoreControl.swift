@@ -58,7 +58,7 @@ final class StoreControl: StoreControlling {
         try store.reserve(session, attempt, snapshot)
     }
 
-    func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
+    func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitDurability {
         defer { maintenance.plan() }
         return store.commit(session, snapshot)
     }

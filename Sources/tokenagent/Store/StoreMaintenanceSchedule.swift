@@ -13,7 +13,8 @@ final class StoreMaintenanceSchedule: Sendable {
     private let pool: NIOThreadPool
     private let isPlanned = Mutex(false)
 
-    init(store: SessionStore, counter: RollbackCounterUpdater, eventLoop: any EventLoop, pool: NIOThreadPool) {
+    init(store: SessionStore, counter: RollbackCounterUpdater, eventLoop: any EventLoop, pool: NIOThreadPool)
+    {
         self.counter = counter
         self.store = store
         self.eventLoop = eventLoop

@@ -280,7 +280,12 @@ extension AgentAssembly {
             commands: threads.commands,
             eventLoop: threads.network
         )
-        let counter = RollbackCounterUpdater(program: program, store: store, pool: threads.pool, logger: logger)
+        let counter = RollbackCounterUpdater(
+            program: program,
+            store: store,
+            pool: threads.pool,
+            logger: logger
+        )
         return StoreMaintenanceSchedule(
             store: store,
             counter: counter,

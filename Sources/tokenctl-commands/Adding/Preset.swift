@@ -111,7 +111,10 @@ extension Preset {
             endpoints: [
                 ServerEndpointSetting("authorization_endpoint", "https://github.com/login/oauth/authorize"),
                 ServerEndpointSetting("token_endpoint", "https://github.com/login/oauth/access_token"),
-                ServerEndpointSetting("device_authorization_endpoint", "https://github.com/login/device/code"),
+                ServerEndpointSetting(
+                    "device_authorization_endpoint",
+                    "https://github.com/login/device/code"
+                ),
             ],
             flow: .device,
             scopes: [],

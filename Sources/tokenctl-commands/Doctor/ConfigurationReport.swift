@@ -51,7 +51,9 @@ struct ConfigurationReport {
             ["--check-config", "--json"] + (file.map { ["--config", $0] } ?? [])
                 + (drafts.map { ["--drafts", $0] } ?? []) + (session.map { ["--session", $0] } ?? [])
         )
-        guard let message = run.answer.flatMap({ ConfigurationCheckResultMessage($0) }) else { throw run.failure }
+        guard let message = run.answer.flatMap({ ConfigurationCheckResultMessage($0) }) else {
+            throw run.failure
+        }
         self.message = message
     }
 }

@@ -81,7 +81,9 @@ struct AuditCommand: ParsableCommand {
     static func text(of line: JSONObject) -> String {
         let entry = AuditMessage(line)
         let time = entry.time.map { DurationPhrase.rfc3339($0) } ?? ""
-        if let lost = LostAuditLinesMessage(line).dropped { return "\(time)  \(lost) lines could not be written" }
+        if let lost = LostAuditLinesMessage(line).dropped {
+            return "\(time)  \(lost) lines could not be written"
+        }
         let kind = entry.kind == "id" ? "ID token" : nil
         let action = entry.action.map { String($0.map { $0 == "_" ? " " : $0 }) }
         let words = [

@@ -39,7 +39,9 @@ struct LifecycleTests {
         let shown = try line(await peer.chunk())
         #expect(shown["event"]?.string == "user_code" && shown["user_code"]?.string == "AB-CD")
 
-        async let given = conversation.ask(LoginPrompt(kind: .password, prompt: "Password", isSecret: true))
+        async let given = conversation.ask(
+            LoginInputPrompt(kind: .password, prompt: "Password", isSecret: true)
+        )
         let need = try line(await peer.chunk())
         #expect(
             need["event"]?.string == "need" && need["secret"]?.bool == true
@@ -95,7 +97,7 @@ struct LifecycleTests {
         _ = try await peer.streamHead()
         let question = Task {
             try await call.request.1.ask(
-                LoginPrompt(kind: .username, prompt: "User", isSecret: false)
+                LoginInputPrompt(kind: .username, prompt: "User", isSecret: false)
             )
         }
         _ = try await peer.chunk()

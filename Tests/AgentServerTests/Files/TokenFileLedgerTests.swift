@@ -35,7 +35,11 @@ struct TokenFileLedgerTests {
             jitter: 0
         )
         let moment = Moment(now: .seconds(10), wallTime: WallTime(secondsSince1970: 1_000))
-        return TokenFileTemplate(token, for: TokenFileTarget(path: "/", session: name, form: form), at: moment)
+        return TokenFileTemplate(
+            token,
+            for: TokenFileTarget(path: "/", session: name, form: form),
+            at: moment
+        )
     }
 
     private func writer() -> TokenFileWriter {

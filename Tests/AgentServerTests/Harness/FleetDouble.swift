@@ -32,7 +32,7 @@ final class FleetDouble: FleetSharing {
         var looks: [CheckedContinuation<Void, Never>]?
     }
 
-    static let binding = FleetBinding(kind: "oidc", issuer: "i", client: "c", endpoint: "e")
+    static let binding = FleetLoginSettings(kind: "oidc", issuer: "i", client: "c", endpoint: "e")
     private static let session = AgentHarness.work
 
     let role: FleetRole
@@ -131,7 +131,7 @@ final class FleetDouble: FleetSharing {
     func seal(
         _ transaction: FleetTransaction,
         of session: SessionName,
-        as binding: FleetBinding,
+        as binding: FleetLoginSettings,
         seen readResult: FleetReadResult,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
@@ -144,7 +144,9 @@ final class FleetDouble: FleetSharing {
         return SealedFleetTransaction(transaction, if: [], then: [], lease: lease?.id)
     }
 
-    func transact(_ transaction: SealedFleetTransaction) async throws(FleetStoreError) -> FleetOutcome {
+    func transact(
+        _ transaction: SealedFleetTransaction
+    ) async throws(FleetStoreError) -> FleetTransactionResult {
         if let storeError = state.withLock(\.writingTrouble) { throw storeError }
         let isDone = state.withLock { state in
             let isAllowed = transaction.decided.conditions.allSatisfy { condition in
@@ -167,13 +169,13 @@ final class FleetDouble: FleetSharing {
             return true
         }
         if isDone { changed() }
-        return FleetOutcome(isDone: isDone, place: state.withLock(\.view.place))
+        return FleetTransactionResult(isDone: isDone, place: state.withLock(\.view.place))
     }
 
     func open(
         _ attempt: AttemptID,
         in readResult: FleetReadResult,
-        as binding: FleetBinding
+        as binding: FleetLoginSettings
     ) throws(FleetStoreError) -> SessionSnapshot? {
         guard readResult.view.record?.attempt == attempt else { return nil }
         return try open(kept: [], of: attempt, readResult.session)
@@ -183,7 +185,7 @@ final class FleetDouble: FleetSharing {
         _ snapshot: SessionSnapshot,
         of attempt: AttemptID,
         _ session: SessionName,
-        as binding: FleetBinding
+        as binding: FleetLoginSettings
     ) throws(FleetStoreError) -> [UInt8] {
         var refresh: [UInt8] = []
         if case .refreshToken(let secret) = snapshot.renewal { refresh = bytes(of: secret) }
@@ -256,7 +258,7 @@ final class FleetDouble: FleetSharing {
     func discardUnreadable(
         of session: SessionName,
         since epoch: UInt32,
-        unless binding: FleetBinding?
+        unless binding: FleetLoginSettings?
     ) async throws(FleetStoreError) -> Int { 0 }
 
     func close() async {}

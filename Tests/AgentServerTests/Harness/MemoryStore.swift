@@ -67,7 +67,7 @@ final class MemoryStore: StoreControlling {
         try disk.reserve(session, attempt, snapshot)
     }
 
-    func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
+    func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitDurability {
         let bytes = Dictionary(
             uniqueKeysWithValues: snapshot.secrets.map { id in
                 (id, (try? memory.open(id) { Array($0) }) ?? [])

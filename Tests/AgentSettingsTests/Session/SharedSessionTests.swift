@@ -113,11 +113,11 @@ import TokenCore
     @Test(arguments: [
         (
             "issuer = \"https://id.example.com\"\nclient_id = \"c\"",
-            FleetBinding(kind: "oidc", issuer: "https://id.example.com", client: "c", endpoint: "")
+            FleetLoginSettings(kind: "oidc", issuer: "https://id.example.com", client: "c", endpoint: "")
         ),
         (
             "issuer = \"https://id.example.com\"\nclient_id = \"c\"\ntoken_endpoint = \"https://t.example.com/t\"",
-            FleetBinding(
+            FleetLoginSettings(
                 kind: "oidc",
                 issuer: "https://id.example.com",
                 client: "c",
@@ -126,7 +126,7 @@ import TokenCore
         ),
         (
             "resource = \"https://mcp.example.com/mcp\"\nclient_id = \"https://me.example.com/c.json\"",
-            FleetBinding(
+            FleetLoginSettings(
                 kind: "oidc",
                 issuer: "https://mcp.example.com/mcp",
                 client: "https://me.example.com/c.json",
@@ -136,7 +136,7 @@ import TokenCore
         (
             "kind = \"oauth2\"\ntoken_endpoint = \"https://id.example.com/t\"\nclient_id = \"c\"\n"
                 + "authorization_endpoint = \"https://id.example.com/a\"",
-            FleetBinding(
+            FleetLoginSettings(
                 kind: "oauth2",
                 issuer: "https://id.example.com/t",
                 client: "c",
@@ -145,7 +145,7 @@ import TokenCore
         ),
         (
             "kind = \"json\"\nrefresh_url = \"https://api.example.com/r\"",
-            FleetBinding(
+            FleetLoginSettings(
                 kind: "json",
                 issuer: "https://api.example.com/r",
                 client: "",
@@ -154,7 +154,7 @@ import TokenCore
         ),
         (
             "kind = \"cognito\"\nregion = \"eu-west-1\"\nuser_pool_id = \"eu-west-1_a\"\nclient_id = \"c\"",
-            FleetBinding(
+            FleetLoginSettings(
                 kind: "cognito",
                 issuer: "eu-west-1_a",
                 client: "c",
@@ -162,7 +162,7 @@ import TokenCore
             )
         ),
     ])
-    func `a record is bound to server and client`(keys: String, binding: FleetBinding) throws {
+    func `a record is bound to server and client`(keys: String, binding: FleetLoginSettings) throws {
         let session = try #require(
             try read(Self.fleet + "[session.s]\nfleet = true\n\(keys)\n").sessions.first
         )

@@ -165,7 +165,7 @@ struct CognitoDoubleTests {
         let grant = try #require(try await scene.logIn().granted)
         scene.issuer.forgetRequests()
         let first = try #require(await scene.refresh(grant).granted)
-        let renewal = Renewal.refreshToken(try #require(first.refreshToken))
+        let renewal = RenewalMethod.refreshToken(try #require(first.refreshToken))
         #expect(await scene.refresh(grant, with: renewal).granted?.refreshToken != nil)
         let found = rotates == true ? [] : ["REFRESH_TOKEN_AUTH"]
         #expect(calls(scene) == found + ["GetTokensFromRefreshToken", "GetTokensFromRefreshToken"])

@@ -29,7 +29,7 @@ struct FenceTests {
         let transport = HTTPTransport(eventLoop: Wire.eventLoop, door: guards?.door)
         let attempt = GuardedAttempt(
             session: try #require(SessionName("work")),
-            fence: ExchangeDeadlines(
+            fence: RefreshDeadlines(
                 sendBefore: sendBefore,
                 arriveBefore: arriveBefore ?? sendBefore + .seconds(20),
                 endBefore: endBefore ?? (arriveBefore ?? sendBefore) + .seconds(30)
@@ -155,7 +155,7 @@ struct FenceTests {
         async throws
     {
         let (server, request) = try await Self.server()
-        let none = ExchangeDeadlines.recorded
+        let none = RefreshDeadlines.recorded
         let result = try await Self.send(
             request,
             StoppableGuards(),

@@ -146,42 +146,42 @@ final class ScriptedCommands: CommandRunning {
 /// A user who answers prompts as scripted and performs `whenTold`.
 final class ScriptedPerson: LoginPrompting {
     private let memory: SealedMemory
-    private let answers: @Sendable (LoginPrompt) -> String?
-    private let whenTold: @Sendable (LoginStep) async -> Void
-    private let questionsAsked = Mutex<[LoginPrompt]>([])
-    private let stepsTold = Mutex<[LoginStep]>([])
-    private let shows = Mutex<[@Sendable (LoginEnding) -> Void]>([])
+    private let answers: @Sendable (LoginInputPrompt) -> String?
+    private let whenTold: @Sendable (LoginMessage) async -> Void
+    private let questionsAsked = Mutex<[LoginInputPrompt]>([])
+    private let stepsTold = Mutex<[LoginMessage]>([])
+    private let shows = Mutex<[@Sendable (BrowserLoginResult) -> Void]>([])
 
     init(
         memory: SealedMemory,
-        answers: @escaping @Sendable (LoginPrompt) -> String? = { _ in nil },
-        whenTold: @escaping @Sendable (LoginStep) async -> Void = { _ in }
+        answers: @escaping @Sendable (LoginInputPrompt) -> String? = { _ in nil },
+        whenTold: @escaping @Sendable (LoginMessage) async -> Void = { _ in }
     ) {
         self.memory = memory
         self.answers = answers
         self.whenTold = whenTold
     }
 
-    var questions: [LoginPrompt] { questionsAsked.withLock { $0 } }
-    var steps: [LoginStep] { stepsTold.withLock { $0 } }
+    var questions: [LoginInputPrompt] { questionsAsked.withLock { $0 } }
+    var steps: [LoginMessage] { stepsTold.withLock { $0 } }
 
-    func tell(_ step: LoginStep) async {
+    func tell(_ step: LoginMessage) async {
         stepsTold.withLock { $0.append(step) }
         await whenTold(step)
     }
 
-    func ask(_ question: LoginPrompt) async throws -> SecretID {
+    func ask(_ question: LoginInputPrompt) async throws -> SecretID {
         questionsAsked.withLock { $0.append(question) }
         guard let answer = answers(question) else { throw CancellationError() }
         return try memory.sealing(answer, as: .password)
     }
 
-    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async {
+    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async {
         shows.withLock { $0.append(show) }
     }
 
     /// Ends the login as the agent does.
-    func end(_ ending: LoginEnding) {
+    func end(_ ending: BrowserLoginResult) {
         for show in shows.withLock({ $0 }) { show(ending) }
     }
 }

@@ -52,7 +52,7 @@ struct KindBench {
     }
 
     func refresh(
-        _ renewal: Renewal? = nil,
+        _ renewal: RenewalMethod? = nil,
         variant: TokenVariant = .primary,
         accessToken: String? = nil,
         idToken: String? = nil,
@@ -74,7 +74,7 @@ struct KindBench {
         _ flow: LoginFlow = .password,
         username: String? = "alice",
         secret text: String? = "alice-password",
-        answers: @escaping @Sendable (LoginPrompt) -> String? = { _ in nil }
+        answers: @escaping @Sendable (LoginInputPrompt) -> String? = { _ in nil }
     ) async throws -> LoginOutcome {
         let request = LoginRequest(
             flow: flow,
@@ -157,7 +157,7 @@ struct KindScene {
     func logIn(
         _ username: String = "alice",
         password: String? = nil,
-        answers: @escaping @Sendable (LoginPrompt) -> String? = { _ in nil }
+        answers: @escaping @Sendable (LoginInputPrompt) -> String? = { _ in nil }
     ) async throws -> LoginOutcome {
         let secret = try memory.sealing(password ?? "\(username)-password", as: .password)
         return await servers.logIn(
@@ -167,7 +167,7 @@ struct KindScene {
         )
     }
 
-    func refresh(_ grant: LoginGrant, with renewal: Renewal? = nil) async -> RefreshOutcome {
+    func refresh(_ grant: LoginGrant, with renewal: RenewalMethod? = nil) async -> RefreshOutcome {
         await servers.refresh(
             name,
             grant.refreshRequest(renewal)

@@ -4,7 +4,7 @@ import TokenCore
 
 extension LoginGrant {
     /// Returns the first refresh request of this login, with its own renewal unless another one is given.
-    func refreshRequest(_ renewal: Renewal? = nil) -> RefreshRequest {
+    func refreshRequest(_ renewal: RenewalMethod? = nil) -> RefreshRequest {
         RefreshRequest(
             attempt: AttemptNumber(rawValue: 1),
             renewal: renewal ?? self.renewal,

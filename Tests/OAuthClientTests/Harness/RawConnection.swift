@@ -73,7 +73,7 @@ struct OpenedAddress: Sendable {
     let parameters: [String: String]
     let names: [String]
 
-    init?(_ step: LoginStep) {
+    init?(_ step: LoginMessage) {
         guard case .openURL(let address, _) = step, let mark = address.firstIndex(of: "?"),
             let pairs = FormEncoding.decoded(address[address.index(after: mark)...])
         else { return nil }

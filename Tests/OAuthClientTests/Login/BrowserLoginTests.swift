@@ -28,8 +28,8 @@ struct BrowserLoginTests {
         /// Runs the login; `browse` is what the browser does with the address.
         func run(
             pastes: Bool = false,
-            present: CurrentLogin? = nil,
-            answers: @escaping @Sendable (LoginPrompt) -> String? = { _ in nil },
+            present: PreviousLogin? = nil,
+            answers: @escaping @Sendable (LoginInputPrompt) -> String? = { _ in nil },
             browse: @escaping @Sendable (OpenedAddress) async throws -> Void
         ) async -> LoginOutcome {
             let (exchange, issuer) = (bench.exchange, issuer)
@@ -104,7 +104,7 @@ struct BrowserLoginTests {
                 issuer: nil,
                 namesIssuer: false
             )
-            let step = LoginStep.openURL(transaction.address(at: authorize, profile: TestIssuer.profile()))
+            let step = LoginMessage.openURL(transaction.address(at: authorize, profile: TestIssuer.profile()))
             let address = OpenedAddress(step)
             for value in [
                 transaction.verifier, transaction.challenge, address?.state, address?.parameters["nonce"],

@@ -27,7 +27,7 @@ struct DirectLoginTests {
         let passwords = (1...20).filter { bench.memory.kind(of: SecretID(rawValue: $0)) == .password }
         #expect(passwords.isEmpty)
         #expect(try bench.text(grant.tokens.refreshToken) == "rt")
-        #expect(grant.renewal == grant.tokens.refreshToken.map(Renewal.refreshToken))
+        #expect(grant.renewal == grant.tokens.refreshToken.map(RenewalMethod.refreshToken))
         // A later login without the user needs the user name.
         #expect(grant.account == "alice")
     }

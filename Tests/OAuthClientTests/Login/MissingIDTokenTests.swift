@@ -12,7 +12,7 @@ struct MissingIDTokenTests {
     /// Logs in at a server that prompts the user and sends no ID token.
     private func logInWithoutIDToken(
         _ login: Login,
-        present: CurrentLogin? = nil
+        present: PreviousLogin? = nil
     ) async -> LoginOutcome {
         login.bench.exchange.always("https://id.example/tenant/revoke", .json("{}"))
         return await login.run(present: present) { [exchange = login.bench.exchange] address in
@@ -46,11 +46,11 @@ struct MissingIDTokenTests {
 
     @Test func `a verified account is not replaced by an unverified login`() async throws {
         let login = try await Login()
-        let present = CurrentLogin(scope: ["openid"], subject: "alice")
+        let present = PreviousLogin(scope: ["openid"], subject: "alice")
         let failure = try #require(await logInWithoutIDToken(login, present: present).failure)
         #expect(failure.code == "other_account")
         #expect(revoked(login) == ["rt", "at"])
-        let before = CurrentLogin(scope: ["openid"], subject: nil)
+        let before = PreviousLogin(scope: ["openid"], subject: nil)
         #expect(await logInWithoutIDToken(login, present: before).granted != nil)
     }
 }

@@ -11,17 +11,17 @@ import TokenCore
 /// The page in the browser at the end of a login.
 @Suite(.timeLimit(.minutes(5)))
 struct OutcomePageTests {
-    private static let done = LoginEnding(
+    private static let done = BrowserLoginResult(
         session: "work",
         account: "alice@example.com",
         server: "https://id.example"
     )
 
-    private static func failed(_ message: String, remedy: Remedy? = nil) -> LoginEnding {
-        LoginEnding(
+    private static func failed(_ message: String, remedy: Remedy? = nil) -> BrowserLoginResult {
+        BrowserLoginResult(
             session: "work",
             server: "https://id.example",
-            failure: LoginEnding.Failure(message: message, remedy: remedy)
+            failure: BrowserLoginResult.Failure(message: message, remedy: remedy)
         )
     }
 
@@ -163,7 +163,7 @@ struct OutcomePageTests {
     @Test func `text of a server is nothing but text`() {
         let evil = "</p><script>alert(1)</script><img src=x onerror=\"y\">'&\u{0}"
         let page = CallbackPage(
-            LoginEnding(
+            BrowserLoginResult(
                 session: evil,
                 account: evil,
                 server: evil,

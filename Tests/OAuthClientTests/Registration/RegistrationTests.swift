@@ -118,7 +118,7 @@ struct RegistrationTests {
 
     @Test func `many who log in at once have one client`() async throws {
         let registrar = Registrar()
-        let purpose = ClientRegistration.Purpose(issuer: "i", redirectURI: "r", authentication: "automatic")
+        let purpose = ClientRegistration.LookupKey(issuer: "i", redirectURI: "r", authentication: "automatic")
         let count = Counter()
         let clients = await withTaskGroup(of: String?.self) { group in
             for _ in 0..<20 {

@@ -88,9 +88,9 @@ struct ResourceBench {
 
     /// Logs in with the browser, and returns the outcome, the opened addresses, and every step.
     func logIn(
-        present: CurrentLogin? = nil,
+        present: PreviousLogin? = nil,
         isUnattended: Bool = false
-    ) async -> (outcome: LoginOutcome, asked: OpenedAddress?, steps: [LoginStep]) {
+    ) async -> (outcome: LoginOutcome, asked: OpenedAddress?, steps: [LoginMessage]) {
         let opened = Mutex<OpenedAddress?>(nil)
         let person = ScriptedPerson(
             memory: memory,

@@ -33,7 +33,7 @@ struct ResourceTests {
 
     @Test func `a server that is known already is not announced again`() async throws {
         let bench = try ResourceBench()
-        let present = CurrentLogin(scope: [], server: Self.found)
+        let present = PreviousLogin(scope: [], server: Self.found)
         #expect(await bench.logIn(present: present).steps.count == 1)
     }
 
@@ -203,7 +203,7 @@ struct ResourceTests {
 
     @Test func `an issuer that changed is followed only by a person`() async throws {
         let bench = try ResourceBench()
-        let present = CurrentLogin(
+        let present = PreviousLogin(
             scope: [],
             server: DiscoveredServer(
                 issuer: "https://old.example",

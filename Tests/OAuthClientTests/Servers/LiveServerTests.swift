@@ -178,7 +178,7 @@ struct LiveServer {
         )
     }
 
-    func refreshToken(of renewal: Renewal) throws -> SecretID {
+    func refreshToken(of renewal: RenewalMethod) throws -> SecretID {
         guard case .refreshToken(let secret) = renewal else { throw NoRefreshToken() }
         return secret
     }
@@ -186,7 +186,7 @@ struct LiveServer {
     struct NoRefreshToken: Error {}
 
     /// Starts the browser; the login goes on when it has done its part.
-    private static func walk(_ step: LoginStep) {
+    private static func walk(_ step: LoginMessage) {
         guard let directory, let browser else { return }
         let program = Process()
         program.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -37,7 +37,7 @@ struct IdentityCenterTests {
         )
         #expect(try center.bench.text(grant.tokens.accessToken) == "access-1")
         #expect(try center.bench.text(grant.tokens.refreshToken) == "refresh-1")
-        #expect(grant.renewal == grant.tokens.refreshToken.map(Renewal.refreshToken))
+        #expect(grant.renewal == grant.tokens.refreshToken.map(RenewalMethod.refreshToken))
         #expect(grant.tokens.lifetime == .seconds(3_600) && grant.tokens.scope == ["sso:account:access"])
         #expect(grant.tokens.refreshLifetime == RefreshLifetime(Center.day * 90 - .seconds(2)))
         #expect(grant.server == DiscoveredServer(issuer: Center.service, client: "client-1"))

@@ -12,7 +12,7 @@ struct SteppedLoginTests {
     /// Logs in at the test issuer as alice, whose current login is `present`.
     private func logIn(
         _ stepUp: StepUp,
-        present: CurrentLogin?,
+        present: PreviousLogin?,
         flow: LoginFlow = .browser
     ) async throws -> (LoginOutcome, OpenedAddress?, Bench) {
         let issuer = try await TestIssuer()
@@ -45,7 +45,7 @@ struct SteppedLoginTests {
             contextClasses: ["phr", "mfa"],
             maximumAge: .seconds(20)
         )
-        let present = CurrentLogin(scope: ["openid", "mail"], subject: "alice")
+        let present = PreviousLogin(scope: ["openid", "mail"], subject: "alice")
         let (outcome, asked, _) = try await logIn(stepUp, present: present)
         #expect(outcome.granted?.subject == "alice", "\(outcome)")
         #expect(asked?.parameters["scope"] == "openid api mail admin")
@@ -53,7 +53,7 @@ struct SteppedLoginTests {
     }
 
     @Test func `another account is refused, and its tokens are revoked`() async throws {
-        let present = CurrentLogin(scope: ["openid"], subject: "bob")
+        let present = PreviousLogin(scope: ["openid"], subject: "bob")
         let (outcome, _, bench) = try await logIn(StepUp(scopes: ["admin"]), present: present)
         #expect(outcome.failure?.code == "other_account", "\(outcome)")
         let revoked = bench.exchange.posts(to: "https://id.example/tenant/revoke").map { $0.form["token"] }

@@ -87,7 +87,8 @@ struct FleetHost {
     }
 
     /// The values of a record of the session `work`.
-    func values(_ content: FleetSessionContent?, _ header: FleetHeader = .example) throws -> FleetRecordValues {
+    func values(_ content: FleetSessionContent?, _ header: FleetHeader = .example) throws -> FleetRecordValues
+    {
         try records.values(header, content, of: .work, at: clock)
     }
 
@@ -133,8 +134,8 @@ extension FleetClockReading {
     )
 }
 
-extension FleetBinding {
-    static let example = FleetBinding(
+extension FleetLoginSettings {
+    static let example = FleetLoginSettings(
         kind: "oidc",
         issuer: "https://id.example.com",
         client: "tokenagent",
@@ -162,7 +163,7 @@ extension FleetHeader {
         cluster: 0xCDF8_1818_E32A_0000
     )
 
-    func with(_ status: Status) -> FleetHeader {
+    func with(_ status: LoginStatus) -> FleetHeader {
         var header = self
         header.status = status
         return header
@@ -190,17 +191,17 @@ extension LateResponse {
     )
 }
 
-extension FleetDiskState {
+extension SessionFleetData {
     /// The state of a host that has read a record.
-    static let example: FleetDiskState = {
+    static let example: SessionFleetData = {
         var memory = FleetPersistentState()
         memory.record = .example
         memory.place = FleetRevision(cluster: 0xCDF8_1818_E32A_0000, revision: 4_711)
-        return FleetDiskState(memory: memory, attempt: .example, epoch: 2)
+        return SessionFleetData(memory: memory, attempt: .example, epoch: 2)
     }()
 
     /// The state of ``example`` after a response that is not yet in etcd.
-    static let exampleWithAnswer: FleetDiskState = {
+    static let exampleWithAnswer: SessionFleetData = {
         var keeping = example
         keeping.memory.answer = StoredRefreshResult(
             parent: .example,

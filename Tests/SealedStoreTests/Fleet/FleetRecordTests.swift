@@ -109,8 +109,10 @@ struct FleetRecordTests {
         #expect(try keeper.comparable(found) == expected)
     }
 
-    @Test(arguments: [FleetHeader.Status.live, .rescued] + EndReason.allCases.map { .dead($0) })
-    func `a header says what the record is, without a secret leaving it`(status: FleetHeader.Status) throws {
+    @Test(arguments: [FleetHeader.LoginStatus.live, .rescued] + EndReason.allCases.map { .dead($0) })
+    func `a header says what the record is, without a secret leaving it`(
+        status: FleetHeader.LoginStatus
+    ) throws {
         let (writer, keeper, reader) = (try fleet.keeper(), try fleet.keeper(), try fleet.reader())
         let header = FleetHeader.example.with(status)
         let values = try writer.values(try writer.content(), header)
@@ -190,7 +192,7 @@ struct FleetRecordTests {
     }
 
     @Test func `a table that differs is named by its keys`() {
-        let one = FleetBinding.example
+        let one = FleetLoginSettings.example
         #expect(one.differences(from: one).isEmpty)
         var other = one
         other.issuer = "https://evil.example.com"

@@ -22,7 +22,7 @@ extension FleetHost {
             tokenEndpoint: generator.text
         )
         try fill(&snapshot, &generator)
-        let binding = FleetBinding(
+        let binding = FleetLoginSettings(
             kind: generator.text,
             issuer: generator.text,
             client: generator.text,

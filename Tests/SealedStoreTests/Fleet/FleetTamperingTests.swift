@@ -259,7 +259,7 @@ struct FleetTamperingTests {
         let key = keeper.key(.record)
         let sealing = FleetSealing(fleet.keepers)
         let inner = FleetSecretSealing(keys: fleet.keepers, epoch: 1, name: key.name)
-        for (content, status) in [(try writer.content(), FleetHeader.Status.out), (nil, .live)] {
+        for (content, status) in [(try writer.content(), FleetHeader.LoginStatus.out), (nil, .live)] {
             let plaintext = try FleetContentWriter.encode(
                 .work,
                 content,

@@ -130,8 +130,8 @@ struct SnapshotCodingTests {
         #expect(snapshot.standing == .ended(reason, quarantinedUntil: nil))
     }
 
-    @Test(arguments: [Renewal.withoutLogin, .impossible])
-    func `sessions without refresh token survive`(renewal: Renewal) throws {
+    @Test(arguments: [RenewalMethod.withoutLogin, .impossible])
+    func `sessions without refresh token survive`(renewal: RenewalMethod) throws {
         let (snapshot, _) = try restored { snapshot, _ in snapshot.renewal = renewal }
         #expect(snapshot.renewal == renewal)
     }

@@ -30,7 +30,7 @@ struct ManyRecordsTests {
     }
 
     @Test func `a value is computed on each of two threads`() {
-        let values = SideThread.both({ pthread_self() }, { pthread_self() })
+        let values = ParallelComputation.both({ pthread_self() }, { pthread_self() })
         #expect(values.0 != values.1)
     }
 }

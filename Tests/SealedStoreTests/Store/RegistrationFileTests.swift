@@ -12,7 +12,7 @@ struct RegistrationFileTests {
     private var path: String { "\(fixture.statePath)/\(RegistrationFile.name)" }
 
     private func registration(_ client: String, in open: OpenStore) throws -> ClientRegistration {
-        let purpose = ClientRegistration.Purpose(
+        let purpose = ClientRegistration.LookupKey(
             issuer: "https://as.example/tenant",
             redirectURI: "http://127.0.0.1/callback",
             authentication: "automatic"

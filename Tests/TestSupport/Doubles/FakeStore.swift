@@ -21,7 +21,7 @@ package final class FakeStore: SessionStoring {
         var records: [SessionName: SessionSnapshot] = [:]
         var reserved: Set<SessionName> = []
         var reserveFailure: StorageFailure?
-        var commitOutcome = CommitOutcome.durable
+        var commitOutcome = CommitDurability.durable
     }
 
     private let state = Mutex(State())
@@ -78,7 +78,7 @@ package final class FakeStore: SessionStoring {
     }
 
     /// Sets the result of commits from now on.
-    package func endCommits(_ outcome: CommitOutcome) {
+    package func endCommits(_ outcome: CommitDurability) {
         state.withLock { $0.commitOutcome = outcome }
     }
 
@@ -97,7 +97,7 @@ package final class FakeStore: SessionStoring {
         }
     }
 
-    package func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
+    package func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitDurability {
         if let gate = commitGate.withLock({ $0 }) {
             waiting.withLock { $0 += 1 }
             gate.wait()

@@ -10,7 +10,7 @@ package func onOwnThread<Value: Sendable>(
     _ body: @escaping @Sendable () -> Value
 ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-        do throws(NoThread) {
+        do throws(ThreadCreationError) {
             try SystemThread { continuation.resume(returning: body()) }.detach()
         } catch {
             continuation.resume(throwing: error)

@@ -9,7 +9,7 @@ extension FleetHeader {
         login: UInt64 = 1,
         id: UInt128 = 1,
         attempt: UInt64? = nil,
-        _ status: Status = .live,
+        _ status: LoginStatus = .live,
         proven: UInt64? = nil,
         mark: UInt64? = nil,
         cluster: UInt64 = 1
@@ -108,7 +108,7 @@ extension SessionScript {
     /// The record of another host, with a token of an hour obtained now.
     func record(
         standing: SessionSnapshot.LoginState = .loggedIn,
-        renewal: Renewal = .refreshToken(SecretID(rawValue: 801))
+        renewal: RenewalMethod = .refreshToken(SecretID(rawValue: 801))
     ) -> SessionSnapshot {
         let token = AccessToken(
             secret: SecretID(rawValue: 800),

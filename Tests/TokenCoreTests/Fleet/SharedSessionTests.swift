@@ -9,7 +9,7 @@ import Text
     /// A session of a fleet whose token is due, with its reservation.
     private static func due(
         silentLogins: [SilentLogin] = [],
-        revokes: RevocationScope? = nil
+        revokes: LoginsEndedByRevocation? = nil
     ) throws -> (script: SessionScript, attempt: AttemptNumber) {
         let policy = SessionPolicy(silentLogins: silentLogins, isShared: true, revokes: revokes)
         var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
@@ -34,7 +34,7 @@ import Text
     @Test func `the moments of a grant are passed on to who sends the request`() throws {
         var (script, attempt) = try Self.due()
         let until = script.moment.now + .seconds(6)
-        let fence = ExchangeDeadlines(
+        let fence = RefreshDeadlines(
             sendBefore: until,
             arriveBefore: until + .seconds(20),
             endBefore: until + .seconds(30)
@@ -249,9 +249,9 @@ import Text
         #expect(late.isEmpty)
     }
 
-    @Test(arguments: [RevocationScope.token, .grant, nil])
+    @Test(arguments: [LoginsEndedByRevocation.token, .grant, nil])
     func `the loser of two logins is told, and its tokens are revoked where that ends nothing else`(
-        revokes: RevocationScope?
+        revokes: LoginsEndedByRevocation?
     ) throws {
         var (script, _) = try Self.due(revokes: revokes)
         let number = LoginNumber(rawValue: 2)

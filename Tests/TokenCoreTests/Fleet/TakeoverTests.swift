@@ -11,12 +11,12 @@ import Testing
     }
 
     // The lease is 15 s, a request takes at most 8 s, the margin is 1 s.
-    private static let grace = FleetTiming.Reuse.acceptedFor(.seconds(30))
+    private static let grace = FleetTiming.RefreshTokenReuse.acceptedFor(.seconds(30))
 
     @Test(
         arguments: [
             // Nobody has sent it.
-            (nil, nil, .refused, FleetTakeover.now(within: nil)),
+            (nil, nil, .refused, FleetSendPermission.now(within: nil)),
             (.attempt(60, for: .record(4), age: 5), nil, .refused, .now(within: nil)),
             // A host is at it.
             (.attempt(60), 60, .refused, .held),
@@ -35,29 +35,29 @@ import Testing
             (.attempt(60, age: 31), nil, .refused, .notBefore(time(89))),
             (.attempt(60, age: 119), nil, .refused, .notBefore(time(1))),
             (.attempt(60, age: 120), nil, .refused, .now(within: nil)),
-        ] as [(FleetIntent?, UInt64?, FleetTiming.Reuse, FleetTakeover)]
+        ] as [(FleetIntent?, UInt64?, FleetTiming.RefreshTokenReuse, FleetSendPermission)]
     )
     func `when a refresh token may be sent`(
         intent: FleetIntent?,
         lock: UInt64?,
-        reuse: FleetTiming.Reuse,
-        takeover: FleetTakeover
+        reuse: FleetTiming.RefreshTokenReuse,
+        takeover: FleetSendPermission
     ) {
         let view = FleetSnapshot.showing(.record(5), intent, lock: lock)
         let timing = FleetTiming(reuse: reuse)
-        #expect(FleetTakeover(in: view, expiry: nil, timing: timing) == takeover)
+        #expect(FleetSendPermission(in: view, expiry: nil, timing: timing) == takeover)
     }
 
     @Test func `as long as the access token is good, waiting costs nothing`() {
         let view = FleetSnapshot.showing(.record(5), .attempt(60, age: 500))
         let timing = FleetTiming(reuse: .refused)
-        let takeover = FleetTakeover(in: view, expiry: Self.time(600), timing: timing)
+        let takeover = FleetSendPermission(in: view, expiry: Self.time(600), timing: timing)
         #expect(takeover == .notBefore(Self.time(720)))
     }
 
-    @Test(arguments: [FleetTiming.Reuse.refused, grace, .accepted])
-    func `whoever comes first confirms a refusal, half a minute later`(reuse: FleetTiming.Reuse) {
-        let rows: [(Int64, UInt64?, FleetTakeover)] = [
+    @Test(arguments: [FleetTiming.RefreshTokenReuse.refused, grace, .accepted])
+    func `whoever comes first confirms a refusal, half a minute later`(reuse: FleetTiming.RefreshTokenReuse) {
+        let rows: [(Int64, UInt64?, FleetSendPermission)] = [
             (5, 60, .held), (5, nil, .notBefore(Self.time(25))), (29, nil, .notBefore(Self.time(1))),
             (30, nil, .now(within: nil)),
         ]
@@ -65,19 +65,19 @@ import Testing
             let refused = FleetIntent.attempt(60, age: age).refused
             let view = FleetSnapshot.showing(.record(5), refused, lock: lock)
             let timing = FleetTiming(reuse: reuse)
-            #expect(FleetTakeover(in: view, expiry: Self.time(600), timing: timing) == takeover)
+            #expect(FleetSendPermission(in: view, expiry: Self.time(600), timing: timing) == takeover)
         }
     }
 
     @Test(arguments: [
-        (FleetTiming.Reuse.acceptedFor(.seconds(30)), 15.0, 8.0),
+        (FleetTiming.RefreshTokenReuse.acceptedFor(.seconds(30)), 15.0, 8.0),
         (.acceptedFor(.seconds(60)), 15, 8),
         (.acceptedFor(.seconds(10)), 5, 2.5),
         (.refused, 30, 20),
         (.accepted, 30, 20),
     ])
     func `lease, request and margin fit into the grace`(
-        reuse: FleetTiming.Reuse,
+        reuse: FleetTiming.RefreshTokenReuse,
         lease: Double,
         request: Double
     ) {

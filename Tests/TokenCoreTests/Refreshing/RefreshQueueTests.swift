@@ -35,7 +35,7 @@ private final class Line {
         return want(.reserve(attempt, snapshot), of: number)
     }
 
-    func want(_ step: RefreshQueue.Step, of number: Int) -> [RefreshQueue.Action] {
+    func want(_ step: RefreshQueue.NextStep, of number: Int) -> [RefreshQueue.Action] {
         let script = scripts[number]
         return queue.requested(step, by: script.session, at: Self.issuer, now: script.moment.now)
     }
@@ -48,10 +48,10 @@ private final class Line {
         return queue.admit(at: Self.issuer, now: now) { attempts[$0] ?? nil }
     }
 
-    func nextReservation() -> RefreshQueue.Reservation? { queue.nextReservation() }
+    func nextReservation() -> RefreshQueue.ReservationRequest? { queue.nextReservation() }
 
     /// Grants the next reservation, after which the session requests to send.
-    func reserve() throws -> (number: Int, step: RefreshQueue.Step) {
+    func reserve() throws -> (number: Int, step: RefreshQueue.NextStep) {
         let next = try #require(nextReservation())
         let number = try #require(scripts.firstIndex { $0.session.name == next.session })
         #expect(stage(number) == .reserving)
@@ -69,7 +69,7 @@ private final class Line {
         return (number, .send(request))
     }
 
-    func end(_ step: RefreshQueue.Step, of number: Int, _ failure: RefreshFailure? = nil) -> String? {
+    func end(_ step: RefreshQueue.NextStep, of number: Int, _ failure: RefreshFailure? = nil) -> String? {
         queue.ended(step.attempt, of: name(number), failure, now: scripts[number].moment.now)
     }
 }
@@ -219,7 +219,7 @@ extension SessionScript {
     }
 
     /// Returns a session with an old request in flight and with the first step of a new attempt in the queue.
-    private func loggedInAnew() throws -> (Line, old: RefreshQueue.Step) {
+    private func loggedInAnew() throws -> (Line, old: RefreshQueue.NextStep) {
         let line = Line(of: 1)
         _ = try line.begin(0)
         _ = line.admit()

@@ -79,7 +79,9 @@ import Testing
         now: [String],
         isTold: Bool
     ) throws {
-        func made(_ endings: [String]) -> String { LoginSettingsFingerprint(fingerprint: "id c", endings: endings).text }
+        func made(_ endings: [String]) -> String {
+            LoginSettingsFingerprint(fingerprint: "id c", endings: endings).text
+        }
         var script = SessionScript.ready(policy: SessionPolicy(madeOf: made(then)))
         script.session.policyChanged(SessionPolicy(madeOf: made(now)))
         var (session, request) = (script.session, RevocationRequest?.none)

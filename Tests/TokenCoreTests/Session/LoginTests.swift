@@ -86,10 +86,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [RevocationScope.token, .grant, nil])
+    @Test(arguments: [LoginsEndedByRevocation.token, .grant, nil])
     func
         `the later of two logins wins, and the earlier one's tokens are revoked where that ends nothing else`(
-            revokes: RevocationScope?
+            revokes: LoginsEndedByRevocation?
         )
     {
         var script = SessionScript(policy: SessionPolicy(revokes: revokes))
@@ -124,7 +124,8 @@ import Testing
         return (revoked, erased)
     }
 
-    private func logInAgain(_ script: inout SessionScript, _ outcome: CommitOutcome = .durable) -> [Effect] {
+    private func logInAgain(_ script: inout SessionScript, _ outcome: CommitDurability = .durable) -> [Effect]
+    {
         _ = script.session.loginStarted(second, at: script.moment)
         let granted = LoginOutcome.granted(script.loginGrant())
         let effects = script.session.loginFinished(second, granted, jitter: 0, at: script.moment)
@@ -150,9 +151,9 @@ import Testing
         #expect(undurable.erased == [SessionScript.accessToken, SessionScript.refreshToken])
     }
 
-    @Test(arguments: [RevocationScope.grant, nil])
+    @Test(arguments: [LoginsEndedByRevocation.grant, nil])
     func `a login that is replaced is only erased where the new one might end with it`(
-        revokes: RevocationScope?
+        revokes: LoginsEndedByRevocation?
     ) {
         var script = SessionScript.ready(policy: SessionPolicy(revokes: revokes))
         let (revoked, erased) = ends(logInAgain(&script))
@@ -168,9 +169,9 @@ import Testing
         #expect(erased == [SessionScript.accessToken, SessionScript.refreshToken])
     }
 
-    @Test(arguments: [RevocationScope.token, nil])
+    @Test(arguments: [LoginsEndedByRevocation.token, nil])
     func `an answer that belongs to the login before is revoked where that ends nothing else`(
-        revokes: RevocationScope?
+        revokes: LoginsEndedByRevocation?
     ) throws {
         var script = SessionScript.ready(policy: SessionPolicy(revokes: revokes))
         let reserved = script.reserve(script.sleepUntilWake())

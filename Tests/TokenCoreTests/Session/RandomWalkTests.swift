@@ -71,7 +71,7 @@ private struct World {
         }
     }
 
-    private mutating func take(_ step: RefreshQueue.Step) {
+    private mutating func take(_ step: RefreshQueue.NextStep) {
         follow(queue.requested(step, by: session, at: "https://id.example", now: moment.now))
         admit()
     }
@@ -229,7 +229,7 @@ private struct World {
     mutating func finishCommit() {
         guard !committing.isEmpty else { return }
         let number = committing.removeFirst()
-        let bad = CommitOutcome.memoryOnly(StorageFailure(message: "x"))
+        let bad = CommitDurability.memoryOnly(StorageFailure(message: "x"))
         run(session.commitFinished(number, jitter() < 0.8 ? .durable : bad, at: moment))
     }
 
@@ -251,7 +251,7 @@ private struct World {
 
     mutating func loginOutcome() -> LoginOutcome {
         let tokens = tokens(rotating: true)
-        var renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? .impossible
+        var renewal = tokens.refreshToken.map(RenewalMethod.refreshToken) ?? .impossible
         if session.policy.startsByItself, jitter() < 0.7 { renewal = .withoutLogin }
         let grant = LoginGrant(tokens: tokens, renewal: renewal, tokenEndpoint: "https://id.example/token")
         return jitter() < 0.8 ? .granted(grant) : .cancelled

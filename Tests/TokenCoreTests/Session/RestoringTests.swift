@@ -193,7 +193,7 @@ import Testing
             jitter: 0,
             at: script.moment
         )
-        let broken = CommitOutcome.lifeboat(StorageFailure(message: "Input/output error"))
+        let broken = CommitDurability.lifeboat(StorageFailure(message: "Input/output error"))
         let published = script.commitAll(committing, broken)
         #expect(published.notified == [.refreshed])
         #expect(script.session.status.storage == broken)

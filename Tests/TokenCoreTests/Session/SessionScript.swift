@@ -17,7 +17,7 @@ struct SessionScript {
     static func ready(
         lifetime: Duration? = .seconds(600),
         policy: SessionPolicy = SessionPolicy(),
-        renewal: Renewal = .refreshToken(refreshToken),
+        renewal: RenewalMethod = .refreshToken(refreshToken),
         refreshLifetime: Duration? = nil,
         idToken: SecretID? = nil,
         idTokenLifetime: Duration? = nil,
@@ -181,7 +181,7 @@ struct SessionScript {
     }
 
     @discardableResult
-    mutating func commitAll(_ effects: [Effect], _ outcome: CommitOutcome = .durable) -> [Effect] {
+    mutating func commitAll(_ effects: [Effect], _ outcome: CommitDurability = .durable) -> [Effect] {
         var all: [Effect] = []
         for case .commit(let number, _) in effects {
             all += session.commitFinished(number, outcome, at: moment)

@@ -79,7 +79,7 @@ struct ClockStepTests {
     @Test func `a step ends no login, whatever it says about its age`() {
         var policy = SessionPolicy()
         policy.maximumSessionAge = .seconds(86_400)
-        for renewal in [Renewal.refreshToken(SessionScript.refreshToken), .impossible] {
+        for renewal in [RenewalMethod.refreshToken(SessionScript.refreshToken), .impossible] {
             var script = SessionScript.ready(
                 lifetime: .seconds(3600),
                 policy: policy,

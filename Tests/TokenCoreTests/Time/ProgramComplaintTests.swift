@@ -7,7 +7,7 @@ import Testing
 /// The part of a program's standard error that is shown.
 struct ProgramComplaintTests {
     private func shown(_ errors: String, output: String = "") -> String? {
-        ProgramComplaint(standardError: Array(errors.utf8), standardOutput: Array(output.utf8))?.description
+        StandardErrorLine(standardError: Array(errors.utf8), standardOutput: Array(output.utf8))?.description
     }
 
     @Test(
@@ -53,12 +53,12 @@ struct ProgramComplaintTests {
         ("password: the store is locked", false), ("No such file", false),
     ])
     func `a program that calls a password or PIN wrong is told from others`(errors: String, isWrong: Bool) {
-        let complaint = ProgramComplaint(standardError: Array(errors.utf8))
+        let complaint = StandardErrorLine(standardError: Array(errors.utf8))
         #expect(complaint?.rejectsCredential == isWrong)
     }
 
     @Test func `a failure names program, status and complaint`() {
-        let complaint = ProgramComplaint(standardError: Array("Bad PIN\n".utf8))
+        let complaint = StandardErrorLine(standardError: Array("Bad PIN\n".utf8))
         let result = CommandResult(status: 2, standardOutput: [], complaint: complaint)
         let failure = CommandFailure(result, of: ["/usr/bin/pkcs11-tool", "--pin"])
         #expect(failure.message == "/usr/bin/pkcs11-tool: exit status 2: Bad PIN")

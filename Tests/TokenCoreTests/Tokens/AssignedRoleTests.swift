@@ -13,7 +13,7 @@ import Testing
 
     private static func ready(
         _ lifetime: Duration = hour,
-        renewal: Renewal = .refreshToken(SessionScript.refreshToken)
+        renewal: RenewalMethod = .refreshToken(SessionScript.refreshToken)
     ) -> SessionScript {
         SessionScript.ready(lifetime: lifetime, policy: policy, renewal: renewal)
     }

@@ -80,7 +80,9 @@ struct ResolvedSessionTests {
     ) throws -> NewSession {
         try wish {
             $0.server.kind = .oauth2
-            $0.server.endpoints = endpoints.map { ServerEndpointSetting("\($0)_endpoint", "https://id.example/x") }
+            $0.server.endpoints = endpoints.map {
+                ServerEndpointSetting("\($0)_endpoint", "https://id.example/x")
+            }
             $0.flow = flow.map { .login($0) }
             $0.client.givesSecret = hasSecret
         }

@@ -23,7 +23,7 @@ final class LocalSharedRecord {
     let name: SessionName
     private let sharing: any FleetSharing
     /// The client and server for which the session's tokens are.
-    private let binding: FleetBinding
+    private let binding: FleetLoginSettings
     /// The attempt whose tokens the session has, or will have once they are on disk; `nil` if there is none.
     private var own: AttemptID?
     /// The sealed tokens of attempts other than ``own``.
@@ -48,8 +48,12 @@ final class LocalSharedRecord {
     /// them.
     private var coming: SessionSnapshot?
 
-    init(_ name: SessionName, _ keeping: FleetDiskState?, _ binding: FleetBinding, sharing: any FleetSharing)
-    {
+    init(
+        _ name: SessionName,
+        _ keeping: SessionFleetData?,
+        _ binding: FleetLoginSettings,
+        sharing: any FleetSharing
+    ) {
         self.name = name
         self.binding = binding
         self.sharing = sharing
@@ -59,8 +63,8 @@ final class LocalSharedRecord {
     }
 
     /// Returns the fleet state that is stored with the session's record on disk.
-    func keeping(_ memory: FleetPersistentState) -> FleetDiskState {
-        FleetDiskState(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
+    func keeping(_ memory: FleetPersistentState) -> SessionFleetData {
+        SessionFleetData(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
     }
 
     /// Stores the tokens of a response until they are in the record on disk.
@@ -232,7 +236,7 @@ final class LocalSharedRecord {
     func write(
         _ memory: FleetPersistentState,
         in agent: isolated SessionAgent,
-        then: @escaping (CommitOutcome) -> Void
+        then: @escaping (CommitDurability) -> Void
     ) {
         let attempt = memory.attemptInUse
         let others = copies(of: memory.attempts.subtracting([attempt].compactMap(\.self)), in: agent)

@@ -33,8 +33,8 @@ final class SharedSession {
 
     init(
         _ name: SessionName,
-        _ keeping: FleetDiskState?,
-        _ binding: FleetBinding,
+        _ keeping: SessionFleetData?,
+        _ binding: FleetLoginSettings,
         timing: FleetTiming,
         sharing: any FleetSharing,
         host: UInt64
@@ -49,7 +49,7 @@ final class SharedSession {
     }
 
     /// The fleet state that is stored with the session's record on disk.
-    var keeping: FleetDiskState { record.keeping(member.memory) }
+    var keeping: SessionFleetData { record.keeping(member.memory) }
 
     /// Whether the record is being written to this host's disk.
     var isKeeping: Bool { writes.isUnderWay }
@@ -113,7 +113,10 @@ final class SharedSession {
     /// Handles the outcome of an attempt's request.
     ///
     /// - Returns: The recipient of the outcome.
-    func answered(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) -> SharedAttempt.OutcomeRecipient {
+    func answered(
+        _ outcome: RefreshOutcome,
+        in agent: isolated SessionAgent
+    ) -> SharedAttempt.OutcomeRecipient {
         guard let attempt, let fence = attempt.fence else { return .session }
         guard case .failed(let failure) = outcome else {
             self.attempt?.hasTokens = true
@@ -331,7 +334,7 @@ final class SharedSession {
     // MARK: The session
 
     /// Permits the session to send its request before the deadlines, as the attempt `id`.
-    private func grant(_ id: AttemptID, _ fence: ExchangeDeadlines, in agent: isolated SessionAgent) {
+    private func grant(_ id: AttemptID, _ fence: RefreshDeadlines, in agent: isolated SessionAgent) {
         guard let number = attempt?.number else { return }
         attempt?.id = id
         attempt?.fence = fence
@@ -369,7 +372,7 @@ final class SharedSession {
     /// Without an outcome, another login or logout has replaced it.
     func finish(
         _ pending: LocalSharedRecord.UnsavedChange?,
-        _ outcome: CommitOutcome?,
+        _ outcome: CommitDurability?,
         in agent: isolated SessionAgent
     ) {
         guard let pending, let commit = pending.commit else { return }
@@ -485,7 +488,7 @@ final class SharedSession {
 
 extension FleetPublishResult {
     /// The outcome of the commit, or `nil` if another login or logout has replaced it.
-    fileprivate var outcome: CommitOutcome? {
+    fileprivate var outcome: CommitDurability? {
         if case .done = self { .durable } else { nil }
     }
 }

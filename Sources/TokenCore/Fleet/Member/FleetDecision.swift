@@ -37,7 +37,7 @@ struct FleetDecision: Equatable, Sendable {
     let memory: FleetPersistentState
     let timing: FleetTiming
     let role: FleetRole
-    let pendingRefresh: PendingRefresh?
+    let pendingRefresh: RequestedRefresh?
     /// The expiry of the access token that the pending refresh replaces, in the snapshot's time.
     private let expiry: FleetTime?
     /// The record to seal again under the newest key.
@@ -221,13 +221,13 @@ struct FleetDecision: Equatable, Sendable {
     }
 
     /// The permission to send the refresh token of the record.
-    var takeover: FleetTakeover {
-        FleetTakeover(in: view, expiry: expiry, timing: timing)
+    var takeover: FleetSendPermission {
+        FleetSendPermission(in: view, expiry: expiry, timing: timing)
     }
 
     /// Returns the actions that tell the session to wait, and the keepers to refresh if this host is a
     /// reader.
-    func told(to pendingRefresh: PendingRefresh) -> [FleetAction] {
+    func told(to pendingRefresh: RequestedRefresh) -> [FleetAction] {
         (pendingRefresh.isHeld ? [] : [.hold(pendingRefresh.attempt)]) + asked
     }
 

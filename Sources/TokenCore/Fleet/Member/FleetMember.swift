@@ -15,8 +15,8 @@ package struct FleetMember: Equatable, Sendable {
     package private(set) var memory: FleetPersistentState
     package private(set) var timing: FleetTiming
     let role: FleetRole
-    private(set) var step = FleetMemberState.idle
-    private(set) var pendingRefresh: PendingRefresh?
+    private(set) var step = FleetMemberStep.idle
+    private(set) var pendingRefresh: RequestedRefresh?
     private(set) var hold: RefreshClaim?
     private(set) var refusals: RefreshTokenRejections?
     /// A login or a logout on this host that waits for the current step to end.
@@ -110,7 +110,7 @@ package struct FleetMember: Equatable, Sendable {
         at now: Instant
     ) -> [FleetAction] {
         if step == .interrupted, let sending = memory.sending { return recover(sending) }
-        pendingRefresh = PendingRefresh(attempt: attempt, expiry: expiry)
+        pendingRefresh = RequestedRefresh(attempt: attempt, expiry: expiry)
         lookout.ask()
         return step == .idle ? look(at: now) : []
     }
@@ -366,7 +366,7 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     /// The deadlines of the request that may be sent now, or `nil` if none may be sent.
-    package var fence: ExchangeDeadlines? {
+    package var fence: RefreshDeadlines? {
         step == .exchanging || step == .recovering ? hold?.fence : nil
     }
 

@@ -112,9 +112,9 @@ struct RefreshClaim: Hashable, Sendable {
         record = sending.parent
         intent = sending.intent
         former = nil
-        deadline = ExchangeDeadlines.recorded.sendBefore
-        arrivalDeadline = ExchangeDeadlines.recorded.arriveBefore
-        readDeadline = ExchangeDeadlines.recorded.endBefore
+        deadline = RefreshDeadlines.recorded.sendBefore
+        arrivalDeadline = RefreshDeadlines.recorded.arriveBefore
+        readDeadline = RefreshDeadlines.recorded.endBefore
         place = FleetRevision(cluster: sending.cluster, revision: 0)
         stage = .granted
     }
@@ -123,8 +123,8 @@ struct RefreshClaim: Hashable, Sendable {
     var sending: PendingSend { PendingSend(parent: record, intent: intent, cluster: place.cluster) }
 
     /// The deadlines of the request.
-    var fence: ExchangeDeadlines {
-        ExchangeDeadlines(sendBefore: deadline, arriveBefore: arrivalDeadline, endBefore: readDeadline)
+    var fence: RefreshDeadlines {
+        RefreshDeadlines(sendBefore: deadline, arriveBefore: arrivalDeadline, endBefore: readDeadline)
     }
 
     /// Returns whether `answer` proves that the reservation was made in time, and in the cluster that was
@@ -150,7 +150,7 @@ struct RefreshClaim: Hashable, Sendable {
     }
 
     /// The state in etcd of a claim that a crash, a pause or a lost response has made doubtful.
-    enum Finding: Equatable, Sendable {
+    enum StateInEtcd: Equatable, Sendable {
         /// The claim is in etcd.
         case stands
         /// The claim must be ended in etcd as this stage requires.
@@ -159,7 +159,7 @@ struct RefreshClaim: Hashable, Sendable {
         case gone
     }
 
-    func finding(in view: FleetSnapshot) -> Finding {
+    func finding(in view: FleetSnapshot) -> StateInEtcd {
         let hasLock = view.lock == intent.attempt
         guard view.intent == intent else { return hasLock ? .toBeEnded(.unanswered) : .gone }
         switch stage {

@@ -5,7 +5,7 @@
 /// The tokens themselves belong to ``attempt``: records with the same attempt contain the same tokens.
 package struct FleetHeader: Hashable, Sendable {
     /// The state of the login at this record.
-    package enum Status: Hashable, Sendable {
+    package enum LoginStatus: Hashable, Sendable {
         /// The login is refreshed. Next: `live` of the next generation, `dead`, `out`.
         case live
         /// A late response replaced a dead record. Its refresh token may be valid, and is tried at once.
@@ -26,7 +26,7 @@ package struct FleetHeader: Hashable, Sendable {
     package var generation: UInt64
     /// The attempt that obtained the tokens.
     package var attempt: AttemptID
-    package var status: Status
+    package var status: LoginStatus
     /// The generation of the record whose refresh token was sent in the last successful refresh.
     ///
     /// A response to an older token is useless. One to this or a newer token may be the one that the server
@@ -44,7 +44,7 @@ package struct FleetHeader: Hashable, Sendable {
         lineage: Lineage,
         generation: UInt64,
         attempt: AttemptID,
-        status: Status,
+        status: LoginStatus,
         proven: UInt64,
         tokenMark: UInt64,
         cluster: UInt64
@@ -113,7 +113,7 @@ package struct FleetHeader: Hashable, Sendable {
     /// Returns the record that follows this one after a logout.
     func loggedOut() -> FleetHeader { successor(.out) }
 
-    private func successor(_ status: Status) -> FleetHeader {
+    private func successor(_ status: LoginStatus) -> FleetHeader {
         var next = self
         next.status = status
         // No record reaches the limit by counting, but a record that contains it must not crash the process.

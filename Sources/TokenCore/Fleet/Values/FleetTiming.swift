@@ -3,7 +3,7 @@
 /// The time limits for refreshes by the hosts of a fleet at one authorization server.
 package struct FleetTiming: Equatable, Sendable {
     /// The server's response to a refresh token that is sent a second time.
-    package enum Reuse: Equatable, Sendable {
+    package enum RefreshTokenReuse: Equatable, Sendable {
         /// The server accepts the token again, because it does not replace refresh tokens.
         case accepted
         /// The server accepts the token again for this time.
@@ -20,7 +20,7 @@ package struct FleetTiming: Equatable, Sendable {
     package var request: Duration
     /// The tolerance for inexact clocks and whole seconds.
     package var margin: Duration
-    package var reuse: Reuse
+    package var reuse: RefreshTokenReuse
     /// The time after the access token's expiry for which an unanswered attempt blocks sending its token
     /// again.
     package var takeoverTimeout: Duration
@@ -29,7 +29,7 @@ package struct FleetTiming: Equatable, Sendable {
         lease: Duration,
         request: Duration,
         margin: Duration,
-        reuse: Reuse,
+        reuse: RefreshTokenReuse,
         takeoverTimeout: Duration
     ) {
         self.lease = lease
@@ -81,7 +81,7 @@ package struct FleetTiming: Equatable, Sendable {
     ///
     /// A lease, a request and the margin have to fit into the grace together. If they do not, the grace is
     /// useless, and the times are those of a server without one.
-    package init(reuse: Reuse, takeoverTimeout: Duration = defaultTakeoverTimeout) {
+    package init(reuse: RefreshTokenReuse, takeoverTimeout: Duration = defaultTakeoverTimeout) {
         let margin = Duration.seconds(1)
         switch reuse {
         case .acceptedFor(let grace) where grace >= .seconds(30):

@@ -12,7 +12,7 @@ import Testing
 
     /// A host that has seen `record` and looks at etcd to refresh it.
     private func wishing(
-        _ reuse: FleetTiming.Reuse = .refused,
+        _ reuse: FleetTiming.RefreshTokenReuse = .refused,
         role: FleetRole = .keeper
     ) -> FleetMember {
         var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: reuse), role: role)
@@ -106,10 +106,10 @@ import Testing
 
     /// The moments of a request by a host that is `delay` after its look when it may reserve.
     private func fence(
-        _ reuse: FleetTiming.Reuse,
+        _ reuse: FleetTiming.RefreshTokenReuse,
         _ former: FleetIntent? = nil,
         delay: Duration = .zero
-    ) throws -> ExchangeDeadlines {
+    ) throws -> RefreshDeadlines {
         var member = wishing(reuse)
         let lease = member.timing.lease
         _ = member.looked(.showing(record, former), at: now)

@@ -25,7 +25,7 @@ extension FleetSnapshot {
     ) -> FleetWait? {
         guard record?.isLive == true else { return nil }
         let expiry = expiry.map { time + ($0 - now) }
-        guard case .notBefore(let end) = FleetTakeover(in: self, expiry: expiry, timing: timing) else {
+        guard case .notBefore(let end) = FleetSendPermission(in: self, expiry: expiry, timing: timing) else {
             return nil
         }
         return FleetWait(time: max(.zero, end - time), reason: reasonToWait(at: host))
@@ -33,7 +33,7 @@ extension FleetSnapshot {
 }
 
 /// The permission to send the refresh token of a record now.
-enum FleetTakeover: Equatable, Sendable {
+enum FleetSendPermission: Equatable, Sendable {
     /// The token may be sent. `within` limits the time after the snapshot, because a grace ends.
     case now(within: Duration?)
     /// Another host has the lock and is refreshing.

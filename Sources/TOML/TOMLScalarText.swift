@@ -3,7 +3,7 @@
 import Text
 
 /// The text of a number, a date, a time or a boolean.
-struct TOMLSimpleValue {
+struct TOMLScalarText {
     private let text: ArraySlice<UInt8>
 
     init(_ text: ArraySlice<UInt8>) {
@@ -22,7 +22,7 @@ struct TOMLSimpleValue {
 
 // MARK: Numbers
 
-extension TOMLSimpleValue {
+extension TOMLScalarText {
     /// The integer: decimal with an optional sign, or hexadecimal, octal or binary without one (TOML 1.0,
     /// Integer).
     private var integer: Int64? {
@@ -96,7 +96,7 @@ extension TOMLSimpleValue {
 
 // MARK: Dates and times
 
-extension TOMLSimpleValue {
+extension TOMLScalarText {
     /// Whether the text is a date without a time.
     var isDate: Bool { Self.isDate(text) }
 

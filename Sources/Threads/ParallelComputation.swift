@@ -3,7 +3,7 @@
 import Synchronization
 
 /// A second thread for work that can be split in two.
-package enum SideThread {
+package enum ParallelComputation {
     /// Computes both values concurrently.
     ///
     /// `second` runs on a new thread, or after `first` on the calling thread if the system grants none.
@@ -11,7 +11,7 @@ package enum SideThread {
         _ first: () -> Value,
         _ second: @escaping @Sendable () -> Value
     ) -> (Value, Value) {
-        let computed = Computed<Value>()
+        let computed = SecondResult<Value>()
         let thread = try? SystemThread { computed.set(second()) }
         let value = first()
         thread?.join()
@@ -19,7 +19,7 @@ package enum SideThread {
     }
 
     /// The result of the second thread.
-    private final class Computed<Value: Sendable>: Sendable {
+    private final class SecondResult<Value: Sendable>: Sendable {
         private let state = Mutex<Value?>(nil)
 
         var value: Value? { state.withLock { $0 } }

@@ -3,7 +3,7 @@
 /// The first line that a program wrote to its standard error, safe for a message, a log line or a terminal.
 ///
 /// The program may have written anything: escape sequences, megabytes, the secret that it was to print.
-package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
+package struct StandardErrorLine: Equatable, Sendable, CustomStringConvertible {
     /// The maximum length of the text in characters.
     private static let limit = 200
     /// The replacement for a secret.
@@ -24,10 +24,10 @@ package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
     ///   - errors: its standard error.
     ///   - output: its standard output, which is secret. None of its words is repeated.
     package init?(standardError errors: [UInt8], standardOutput output: [UInt8] = []) {
-        let plain = ProgramComplaint.withoutEscapeSequences(errors)
+        let plain = StandardErrorLine.withoutEscapeSequences(errors)
         let lines = plain.split { $0 == 0x0A || $0 == 0x0D }
         guard let line = lines.first(where: { $0.contains { $0 > 0x20 && $0 < 0x7F } }) else { return nil }
-        let redacted = ProgramComplaint.redacted(line, secret: output)
+        let redacted = StandardErrorLine.redacted(line, secret: output)
         description = ServerText.cleaned(String(decoding: redacted, as: UTF8.self), limit: Self.limit)
     }
 

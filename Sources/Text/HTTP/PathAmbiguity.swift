@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The different ways in which servers interpret the bytes of a path.
-package enum PathSyntax {
+package enum PathAmbiguity {
     /// Returns whether every server sees the same path in these bytes.
     ///
     /// Some servers read `%2e%2e`, `..;x`, `..%3bx`, `\`, `%5c`, full-width dots or a double escape as steps

@@ -2,7 +2,7 @@
 
 /// The settings with which a record's tokens were obtained, and which must equal a host's own before it uses
 /// the record.
-package struct FleetBinding: Sendable {
+package struct FleetLoginSettings: Sendable {
     /// The `kind` of the session.
     package var kind: String
     package var issuer: String
@@ -23,7 +23,7 @@ package struct FleetBinding: Sendable {
     /// Returns the configuration keys whose values differ.
     ///
     /// Empty if there are none.
-    package func differences(from other: FleetBinding) -> [String] {
+    package func differences(from other: FleetLoginSettings) -> [String] {
         zip(["kind", "issuer", "client_id", "token_endpoint"], zip(texts, other.texts))
             .filter { !$0.1.0.utf8.elementsEqual($0.1.1.utf8) }
             .map(\.0)
@@ -31,8 +31,8 @@ package struct FleetBinding: Sendable {
 }
 
 // Compare bytes: strings that Unicode calls equivalent are different names.
-extension FleetBinding: Equatable {
-    package static func == (left: FleetBinding, right: FleetBinding) -> Bool {
+extension FleetLoginSettings: Equatable {
+    package static func == (left: FleetLoginSettings, right: FleetLoginSettings) -> Bool {
         left.differences(from: right).isEmpty
     }
 }

@@ -4,7 +4,7 @@ import NIOSSL
 import Text
 
 /// CA certificates that the user has configured.
-package enum TrustAnchors {
+package enum ConfiguredTrustAnchors {
     /// The trust for servers (RFC 5280 §4.2.1.12 `id-kp-serverAuth`), as OpenSSL appends it to a certificate:
     /// `X509_CERT_AUX ::= SEQUENCE { trust SEQUENCE OF OBJECT IDENTIFIER, … }`.
     private static let trustForServers: [UInt8] = [

@@ -4,7 +4,7 @@ import Text
 
 /// The names of this machine that are not looked up in DNS: `localhost` and the names below it (RFC 6761
 /// §6.3).
-package enum LoopbackName {
+package enum LocalhostName {
     /// The addresses of such a name, in the order in which they are tried.
     package static let addresses = ["127.0.0.1", "::1"]
 

@@ -4,7 +4,7 @@
 ///
 /// Tolerated: superfluous commas, words that are not JSON values, bytes that are not UTF-8, lone surrogates,
 /// unknown escapes, and an end before the last brace. A member counts only if its value is complete.
-package struct DamagedObject: Sendable {
+package struct DamagedJSONObject: Sendable {
     /// The members, without those repeated with another value.
     package let members: JSONObject
     /// The names that are repeated with another value, at any depth.

@@ -4,7 +4,7 @@
 ///
 /// It is written with the session's tokens in one step. A crash leaves a response together with its required
 /// action, or neither.
-package struct FleetDiskState: Equatable, Sendable {
+package struct SessionFleetData: Equatable, Sendable {
     package var memory: FleetPersistentState
     /// The attempt that obtained the session's tokens, or `nil` if the session has none.
     package var attempt: AttemptID?
@@ -13,14 +13,14 @@ package struct FleetDiskState: Equatable, Sendable {
     /// The highest epoch of the fleet's keys with which this host has opened a value of the session.
     package var epoch: UInt32
     /// The settings with which the session got its tokens, or `nil` if an older release wrote the state.
-    package var binding: FleetBinding?
+    package var binding: FleetLoginSettings?
 
     package init(
         memory: FleetPersistentState,
         attempt: AttemptID?,
         others: [AttemptID: [UInt8]] = [:],
         epoch: UInt32,
-        binding: FleetBinding? = nil
+        binding: FleetLoginSettings? = nil
     ) {
         self.memory = memory
         self.attempt = attempt
