@@ -12,11 +12,11 @@ struct DepartedSession {
     /// With this state the new login counts as later than the login in ``readResult``.
     ///
     /// - Returns: The state, or `nil` if etcd was not read or has no record.
-    func keeping(_ binding: FleetLoginSettings) -> SessionFleetData? {
+    func keeping(_ binding: FleetLoginSettings) -> SessionFleetState? {
         guard let readResult, let record = readResult.view.record else { return nil }
         var memory = FleetPersistentState()
         memory.record = record
         memory.place = readResult.view.place
-        return SessionFleetData(memory: memory, attempt: nil, epoch: readResult.epoch, binding: binding)
+        return SessionFleetState(memory: memory, attempt: nil, epoch: readResult.epoch, binding: binding)
     }
 }

@@ -5,7 +5,7 @@ import TokenCore
 /// A session that is configured as shared, before the shared store is open.
 struct JoiningSession {
     let timing: FleetTiming
-    private(set) var keeping: SessionFleetData?
+    private(set) var keeping: SessionFleetState?
     /// The login that the session had before it was shared.
     private(set) var login: SessionSnapshot?
     /// The client and server that this host's settings name for the session.
@@ -43,7 +43,7 @@ struct JoiningSession {
     init(
         _ settings: SessionSettings,
         _ binding: FleetLoginSettings,
-        keeping: SessionFleetData?,
+        keeping: SessionFleetState?,
         _ port: FleetDependencies
     ) {
         self.binding = binding

@@ -27,7 +27,7 @@ private struct FleetStateFlags: OptionSet {
         self.rawValue = rawValue
     }
 
-    init(_ keeping: SessionFleetData) {
+    init(_ keeping: SessionFleetState) {
         self = []
         let memory = keeping.memory
         if memory.record != nil { insert(.record) }
@@ -41,7 +41,7 @@ private struct FleetStateFlags: OptionSet {
 }
 
 extension [UInt8] {
-    mutating func append(_ keeping: SessionFleetData) {
+    mutating func append(_ keeping: SessionFleetState) {
         append(integer: keeping.epoch)
         append(FleetStateFlags(keeping).rawValue)
         if let record = keeping.memory.record { append(record) }
@@ -71,7 +71,7 @@ extension [UInt8] {
 }
 
 extension ByteReader {
-    mutating func fleetKeeping() throws(FormatError) -> SessionFleetData {
+    mutating func fleetKeeping() throws(FormatError) -> SessionFleetState {
         let epoch = try integer(UInt32.self)
         let kept = FleetStateFlags(rawValue: try integer())
         var memory = FleetPersistentState()
@@ -87,7 +87,7 @@ extension ByteReader {
         }
         if kept.contains(.answer) { memory.answer = try fleetRefreshOutcome() }
         if kept.contains(.place) { memory.place = try fleetRevision() }
-        var keeping = SessionFleetData(
+        var keeping = SessionFleetState(
             memory: memory,
             attempt: kept.contains(.attempt) ? try attempt() : nil,
             epoch: epoch

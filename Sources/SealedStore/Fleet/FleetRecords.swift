@@ -116,7 +116,7 @@ package struct FleetRecords: Sendable {
         try value(content, .late(late), late.kind, of: session, at: clock)
     }
 
-    /// Seals tokens that this host stores in ``SessionFleetData/others`` on its own disk.
+    /// Seals tokens that this host stores in ``SessionFleetState/others`` on its own disk.
     ///
     /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func kept(

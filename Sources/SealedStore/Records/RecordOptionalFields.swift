@@ -26,7 +26,7 @@ enum RecordField: UInt8 {
     case server = 7
     /// The sources of the tokens, as text.
     case madeOf = 8
-    /// The ``SessionFleetData``.
+    /// The ``SessionFleetState``.
     case fleet = 9
     /// The four texts of ``FleetLoginSettings``, each after its 4-byte length.
     case fleetBinding = 10
@@ -211,7 +211,7 @@ struct RecordOptionalFields {
     var coexistence = TokenCoexistence.unknown
     var server: DiscoveredServer?
     var madeOf: String?
-    var fleet: SessionFleetData?
+    var fleet: SessionFleetState?
     var endReason: EndReason?
     var ending: LoginEndDetails?
     private var fleetBinding: FleetLoginSettings?

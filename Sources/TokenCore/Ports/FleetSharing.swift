@@ -67,7 +67,7 @@ package protocol FleetSharing: Sendable {
         as binding: FleetLoginSettings
     ) throws(FleetStoreError) -> SessionSnapshot?
 
-    /// Seals tokens of `attempt` for this host's own record (``SessionFleetData/others``).
+    /// Seals tokens of `attempt` for this host's own record (``SessionFleetState/others``).
     func keep(
         _ snapshot: SessionSnapshot,
         of attempt: AttemptID,

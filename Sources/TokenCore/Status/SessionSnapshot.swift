@@ -50,7 +50,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// Only the wall clock tells its age then. Not stored.
     package var isDatedByWallClock = false
     /// The fleet data that this host stores with the record, or `nil` if the session is not shared.
-    package var fleet: SessionFleetData?
+    package var fleet: SessionFleetState?
 
     package init(
         standing: LoginState,
@@ -75,7 +75,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         server: DiscoveredServer? = nil,
         madeOf: String? = nil,
         interruptions: Int = 0,
-        fleet: SessionFleetData? = nil
+        fleet: SessionFleetState? = nil
     ) {
         self.standing = standing
         self.ending = ending

@@ -191,17 +191,17 @@ extension LateResponse {
     )
 }
 
-extension SessionFleetData {
+extension SessionFleetState {
     /// The state of a host that has read a record.
-    static let example: SessionFleetData = {
+    static let example: SessionFleetState = {
         var memory = FleetPersistentState()
         memory.record = .example
         memory.place = FleetRevision(cluster: 0xCDF8_1818_E32A_0000, revision: 4_711)
-        return SessionFleetData(memory: memory, attempt: .example, epoch: 2)
+        return SessionFleetState(memory: memory, attempt: .example, epoch: 2)
     }()
 
     /// The state of ``example`` after a response that is not yet in etcd.
-    static let exampleWithAnswer: SessionFleetData = {
+    static let exampleWithAnswer: SessionFleetState = {
         var keeping = example
         keeping.memory.answer = StoredRefreshResult(
             parent: .example,

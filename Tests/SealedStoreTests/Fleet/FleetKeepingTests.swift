@@ -7,11 +7,11 @@ import TokenCore
 
 /// The fleet's state in a host's own records.
 struct FleetKeepingTests {
-    static let all: [SessionFleetData?] = [
+    static let all: [SessionFleetState?] = [
         nil, .example, .exampleWithAnswer,
-        SessionFleetData(memory: FleetPersistentState(), attempt: nil, epoch: 0),
+        SessionFleetState(memory: FleetPersistentState(), attempt: nil, epoch: 0),
         {
-            var keeping = SessionFleetData.exampleWithAnswer
+            var keeping = SessionFleetState.exampleWithAnswer
             keeping.memory.record?.status = .dead(.replyLost)
             keeping.memory.answer?.placedIn = 0
             keeping.memory.isRestored = true
@@ -20,7 +20,7 @@ struct FleetKeepingTests {
             return keeping
         }(),
         {
-            var keeping = SessionFleetData.example
+            var keeping = SessionFleetState.example
             keeping.memory.record?.status = .out
             keeping.memory.isUnpublished = true
             keeping.memory.sending = PendingSend(parent: .example, intent: .example, cluster: 5)
@@ -32,7 +32,7 @@ struct FleetKeepingTests {
 
     @Test(arguments: all)
     func `what a host keeps of the fleet comes back after a restart, with its tokens`(
-        keeping: SessionFleetData?
+        keeping: SessionFleetState?
     ) throws {
         let fixture = StoreFixture()
         let (open, _) = try fixture.unlocked()
@@ -49,7 +49,7 @@ struct FleetKeepingTests {
     @Test func `a login that is over everywhere is kept without tokens until the fleet knows`() throws {
         let fixture = StoreFixture()
         let (open, _) = try fixture.unlocked()
-        var keeping = SessionFleetData.example
+        var keeping = SessionFleetState.example
         keeping.memory.record?.status = .out
         keeping.memory.isUnpublished = true
         keeping.attempt = nil

@@ -155,7 +155,7 @@ enum VectorWriter {
         epoch: UInt32 = 1,
         vaultID: RandomID = Vector.vault,
         id: RandomID = Vector.record,
-        fleet: SessionFleetData? = nil
+        fleet: SessionFleetState? = nil
     ) throws -> [UInt8] {
         let memory = try SealedMemory()
         let ring = KeyRing(vault: vaultID, current: try Vector.masterKey(epoch: epoch))

@@ -20,7 +20,7 @@ struct PowerCutTests {
     struct Found: Equatable {
         var refreshTokens: [String?]
         var interrupted: Bool
-        var fleet: [SessionFleetData] = []
+        var fleet: [SessionFleetState] = []
     }
 
     /// Runs `operation` on an unlocked copy, cuts the power after every change and hands what recovery found to
@@ -121,8 +121,8 @@ struct PowerCutTests {
     @Test func `a refresh in a fleet leaves the answer with what has to become of it, or neither`()
         async throws
     {
-        let before = SessionFleetData.example
-        let after = SessionFleetData.exampleWithAnswer
+        let before = SessionFleetState.example
+        let after = SessionFleetState.exampleWithAnswer
         let states = try await enumerate { open, old in
             var held = old
             held.fleet = before

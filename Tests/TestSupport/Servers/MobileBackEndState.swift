@@ -16,7 +16,7 @@ struct MobileBackEndState: Sendable {
         var device: String
         var refreshToken = ""
         var refreshExpiresAt = Duration.zero
-        var refusal: VariantRejection?
+        var refusal: Refusal?
     }
 
     let style: MobileBackEnd.Style

@@ -50,7 +50,7 @@ final class LocalSharedRecord {
 
     init(
         _ name: SessionName,
-        _ keeping: SessionFleetData?,
+        _ keeping: SessionFleetState?,
         _ binding: FleetLoginSettings,
         sharing: any FleetSharing
     ) {
@@ -63,8 +63,8 @@ final class LocalSharedRecord {
     }
 
     /// Returns the fleet state that is stored with the session's record on disk.
-    func keeping(_ memory: FleetPersistentState) -> SessionFleetData {
-        SessionFleetData(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
+    func keeping(_ memory: FleetPersistentState) -> SessionFleetState {
+        SessionFleetState(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
     }
 
     /// Stores the tokens of a response until they are in the record on disk.

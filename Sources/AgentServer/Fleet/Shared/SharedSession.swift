@@ -33,7 +33,7 @@ final class SharedSession {
 
     init(
         _ name: SessionName,
-        _ keeping: SessionFleetData?,
+        _ keeping: SessionFleetState?,
         _ binding: FleetLoginSettings,
         timing: FleetTiming,
         sharing: any FleetSharing,
@@ -49,7 +49,7 @@ final class SharedSession {
     }
 
     /// The fleet state that is stored with the session's record on disk.
-    var keeping: SessionFleetData { record.keeping(member.memory) }
+    var keeping: SessionFleetState { record.keeping(member.memory) }
 
     /// Whether the record is being written to this host's disk.
     var isKeeping: Bool { writes.isUnderWay }

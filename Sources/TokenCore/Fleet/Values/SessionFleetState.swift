@@ -4,7 +4,7 @@
 ///
 /// It is written with the session's tokens in one step. A crash leaves a response together with its required
 /// action, or neither.
-package struct SessionFleetData: Equatable, Sendable {
+package struct SessionFleetState: Equatable, Sendable {
     package var memory: FleetPersistentState
     /// The attempt that obtained the session's tokens, or `nil` if the session has none.
     package var attempt: AttemptID?
