@@ -549,9 +549,12 @@ def _(scene: Scene) -> None:
         if ends_or_answers(scene):
             scene.stop(signal.SIGKILL)
         must(victim.read_text() == "precious", "a file is gone")
-    # What the agent wrote itself is removed by the next one.
-    replace(listed, lambda path: path.write_text(line))
+    # What the agent wrote itself is removed by the next one. The agents above have written the file again, as another inode.
+    replace(listed, lambda path: path.write_text(""))
     listed.chmod(0o600)
+    must(ends_or_answers(scene), "it does not start")
+    until(10, lambda: str(place) in listed.read_text(), "the list")
+    scene.stop(signal.SIGKILL)
     scene.configure(scene.configuration.read_text().replace(table, ""))
     token_file = place / "token"
     must(ends_or_answers(scene), "it does not start")
