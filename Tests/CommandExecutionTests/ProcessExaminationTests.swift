@@ -53,8 +53,11 @@ struct ProcessExaminationTests {
         )
         let number = try await Polling.value { pid_t(shell.standardOutput.filter(\.isNumber)) }
         let client = try #require(number)
+        // `get` refuses inspection: only root can read which file it runs.
+        let isHidden = executable == BuiltPrograms.client && !TestUser.isRoot
         let facts = try await Polling.value {
             let facts = examination.facts(of: client)
+            guard !isHidden else { return facts?.executable == nil ? facts : nil }
             return facts?.programs.contains { $0.executable == executable } == true ? facts : nil
         }
         let found = try #require(facts)
@@ -66,7 +69,8 @@ struct ProcessExaminationTests {
             ["sha256sum", BuiltPrograms.client],
             environment: ["PATH": "/usr/bin:/bin"]
         )
-        #expect(told.standardOutput.split(separator: " ").first.map(String.init) == half?.digest)
+        let digest = told.standardOutput.split(separator: " ").first.map(String.init)
+        #expect(half?.digest == (isHidden ? nil : digest))
         #expect(found.programs.drop { $0.executable.hasPrefix(BuiltPrograms.client) }.first == shells)
         // A shell does not ask for anybody.
         #expect(examination.facts(of: shell.pid)?.programs.count == 1)
