@@ -371,7 +371,8 @@ extension SessionAgent {
         if let refusal = await requests.vault.openStore(passphrase) {
             let failure = RequestFailure(refusal)
             audit.add(.unlock, .failed, by: origin)
-            ports.logger.warning("unlock failed", metadata: ["reason": "\(failure.message)"])
+            let advice = failure.remedy.map { " \($0.parenthesized)" } ?? ""
+            ports.logger.warning("unlock failed", metadata: ["reason": "\(failure.message)\(advice)"])
             throw failure
         }
         guard phase == .locked else { return }

@@ -97,7 +97,13 @@ extension EndToEnd {
             #expect(result.complainsInOneLine, "\(result.standardError)")
         }
 
-        @Test func `closed standard descriptors are filled before a file could take their place`()
+        @Test(
+            .enabled(
+                if: TestUser.isRoot,
+                "only root can read the descriptors of a process that refuses inspection"
+            )
+        )
+        func `closed standard descriptors are filled before a file could take their place`()
             async throws
         {
             let scene = try await Scene()

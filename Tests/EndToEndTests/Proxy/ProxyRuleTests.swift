@@ -7,7 +7,13 @@ import Testing
 extension EndToEnd {
     /// Who may listen for which session, and what is written down of it.
     @Suite struct ProxyRuleTests {
-        @Test func `a hidden session is shown to the listener that its rules name, and to no other`()
+        @Test(
+            .enabled(
+                if: TestUser.isRoot,
+                "only root can read which file a process runs that refuses inspection"
+            )
+        )
+        func `a hidden session is shown to the listener that its rules name, and to no other`()
             async throws
         {
             let rules = "allow = [{ proxy = \"api\" }, { exe = \"\(BuiltPrograms.client)\" }]"
@@ -62,7 +68,13 @@ extension EndToEnd {
             #expect(mistaken.status == 2 && mistaken.standardError.contains("upstream: "), "\(mistaken)")
         }
 
-        @Test func `a session that is shown to the proxy and hidden from tokenctl is served`() async throws {
+        @Test(
+            .enabled(
+                if: TestUser.isRoot,
+                "only root can read which file a process runs that refuses inspection"
+            )
+        )
+        func `a session that is shown to the proxy and hidden from tokenctl is served`() async throws {
             let upstream = try await RawUpstream.start { _ in .bytes(ProxyScene.ok()) }
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()
