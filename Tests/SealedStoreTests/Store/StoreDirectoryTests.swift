@@ -16,16 +16,20 @@ struct StoreDirectoryTests {
         return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : 0
     }
 
-    @Test func `missing directories are created private, whatever the umask`() throws {
-        let deep = "\(temporary.path)/a/b/state"
-        let old = umask(0o777)
-        defer { umask(old) }
-        let directory = try StoreDirectory(deep)
-        for part in ["/a", "/a/b", "/a/b/state", "/a/b/state/sessions"] {
-            #expect(mode(temporary.path + part) == 0o700)
+    /// Runs in its own process, because the umask is that of all tests.
+    @Test func `missing directories are created private, whatever the umask`() async {
+        await #expect(processExitsWith: .success) {
+            let temporary = TemporaryDirectory.fresh
+            umask(0o777)
+            let directory = try StoreDirectory("\(temporary.path)/a/b/state")
+            umask(0o022)
+            for part in ["a", "a/b", "a/b/state", "a/b/state/sessions"] {
+                precondition(File.mode(temporary.path(part)) == 0o700)
+            }
+            precondition(File.mode(temporary.path("a/b/state/lock")) == 0o600)
+            withExtendedLifetime(directory) {}
+            exit(0)
         }
-        #expect(mode("\(deep)/lock") == 0o600)
-        withExtendedLifetime(directory) {}
     }
 
     @Test(arguments: [0o770, 0o707, 0o750, 0o701] as [mode_t])
