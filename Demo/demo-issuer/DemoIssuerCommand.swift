@@ -14,15 +14,17 @@ struct DemoIssuerCommand: AsyncParsableCommand {
             input. Every login is approved. Requests below the URL in "control" change what it does; their \
             bodies are JSON:
 
-              GET requests?path=/token          the log of requests; DELETE empties it
-              GET counts                        requests by path, token requests by grant type
-              GET alive?token=TOKEN             whether a refresh token would be accepted
-              POST kill {"user": "alice"}       end the logins of a user; without a body, all
-              POST forget_access                reject the access tokens issued so far
-              POST settings {"access_ttl": 60}  change settings, also deny, rotation, delay_ms
+              GET requests?path=/token    the log of requests; DELETE empties it
+              GET counts                  requests by path and by grant type
+              GET alive?token=TOKEN       whether a refresh token is accepted
+              POST kill {"user": "bob"}   end the logins of a user, or all
+              POST forget_access          reject the access tokens issued so far
+              POST settings {"access_ttl": 60}
+                                          also deny, rotation, delay_ms and others
               POST queue {"path": "/token", "status": 500, "times": 1}
-                                                answer the next requests in this way
-              POST approve {"user_code": CODE}  approve a device login, or reject it with "deny": true
+                                          answer the next requests in this way
+              POST approve {"user_code": CODE, "deny": true}
+                                          decide a device login
             """
     )
 

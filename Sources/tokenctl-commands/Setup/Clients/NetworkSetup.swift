@@ -173,6 +173,9 @@ enum NetworkSetup {
             return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true
         }
         let login = Remedy.run("tokenctl login \(ShellWord.quoted(request.options.url ?? "URL"))")
-        return SetupPlan(changes: [item], notes: ["log in unless you have \(login.parenthesized)"])
+        return SetupPlan(
+            changes: [item],
+            notes: ["log in first, unless the session is ready \(login.parenthesized)"]
+        )
     }
 }
