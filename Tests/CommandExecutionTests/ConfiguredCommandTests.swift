@@ -66,29 +66,36 @@ struct ConfiguredCommandTests {
         }
     }
 
-    /// An agent that somebody has taken over speaks to the runner in its own words.
+    /// An agent that somebody has taken over speaks to the runner in its own words, and leaves after `count` replies.
     private func speak(
+        until count: Int,
         _ frames: (_ table: CommandTable, _ directory: TemporaryDirectory) -> [[UInt8]]
-    ) async throws -> (replies: [UInt8], isDone: Bool) {
+    ) async throws -> (replies: [String], isDone: Bool) {
         let directory = try TemporaryDirectory()
         let table = CommandTable([CommandTable.Entry(words: ["true"])])
-        var replies: [UInt8] = []
+        var replies: [String] = []
         try await RunnerUnderTest.withSocket(source: []) { (socket) async throws in
             for frame in [RunnerFrameKind.handing(table)] + frames(table, directory) {
                 _ = send(socket, frame, frame.count, Int32(MSG_NOSIGNAL))
             }
-            shutdown(socket, Int32(SHUT_WR))
-            var chunk = [UInt8](repeating: 0, count: 4096)
-            while case let count = recv(socket, &chunk, chunk.count, 0), count > 0 {
-                replies += chunk[..<count]
+            func receive(_ count: Int) -> [UInt8]? {
+                var bytes = [UInt8](repeating: 0, count: count)
+                return recv(socket, &bytes, count, Int32(MSG_WAITALL)) == count ? bytes : nil
             }
+            while replies.count < count, let header = receive(4),
+                let reply = receive(header.reduce(0) { $0 << 8 | Int($1) })
+            {
+                replies.append(String(decoding: reply, as: UTF8.self))
+            }
+            shutdown(socket, Int32(SHUT_WR))
+            if let more = receive(1) { replies.append(String(decoding: more, as: UTF8.self)) }
             close(socket)
         }
         return (replies, File.exists(directory.path("done")))
     }
 
     @Test func `a second table is taken from nobody`() async throws {
-        let (replies, isDone) = try await speak { _, directory in
+        let (replies, isDone) = try await speak(until: 0) { _, directory in
             let own = CommandTable([CommandTable.Entry(words: Self.touch(directory))])
             let request = CommandRequest(number: 1, table: own.digest, index: 0, timeLimit: .seconds(20))
             return [RunnerFrameKind.handing(own), request.frame]
@@ -98,7 +105,7 @@ struct ConfiguredCommandTests {
 
     @Test(arguments: [1, 4711, UInt32.max])
     func `an index outside the table, or another table, runs nothing`(index: UInt32) async throws {
-        let (replies, isDone) = try await speak { table, directory in
+        let (replies, isDone) = try await speak(until: 3) { table, directory in
             let own = CommandTable([CommandTable.Entry(words: Self.touch(directory))])
             return [
                 CommandRequest(number: 1, table: table.digest, index: index, timeLimit: .seconds(20)).frame,
@@ -114,7 +121,8 @@ struct ConfiguredCommandTests {
             ]
         }
         #expect(!isDone)
-        let text = String(decoding: replies, as: UTF8.self)
-        #expect(text.contains("the configuration") || replies.isEmpty, "\(text)")
+        func count(_ message: String) -> Int { replies.count { $0.contains(message) } }
+        #expect(count("no such command in the configuration") == 2, "\(replies)")
+        #expect(count("not a command of the current configuration") == 1, "\(replies)")
     }
 }
