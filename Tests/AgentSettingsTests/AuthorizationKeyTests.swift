@@ -7,7 +7,7 @@ import Testing
 
 /// The keys of a session that go into its authorization request.
 struct AuthorizationKeyTests {
-    private func read(_ keys: String, kind: String = "oidc") throws -> AuthorizationRequest {
+    private func read(_ keys: String, kind: String = "oidc") throws -> AuthorizationRequestOptions {
         let table =
             "[session.work]\nkind = \"\(kind)\"\nissuer = \"https://id.example\"\nclient_id = \"cli\"\n"
         let settings = try SettingsReader(home: "/home/me").read(
@@ -40,7 +40,7 @@ struct AuthorizationKeyTests {
         )
         #expect(
             request
-                == AuthorizationRequest(
+                == AuthorizationRequestOptions(
                     redirect: .registered("http://localhost:8080/cb"),
                     prompt: "login",
                     loginHint: "alice",
@@ -49,7 +49,7 @@ struct AuthorizationKeyTests {
                     parameters: ["hd": "example.com", "ui_locales": ""]
                 )
         )
-        #expect(try read("") == AuthorizationRequest())
+        #expect(try read("") == AuthorizationRequestOptions())
         #expect(try read("acr_values = \"a b\"").contextClasses == ["a", "b"])
         #expect(try read("max_age = \"0s\"").maximumAge == .zero)
     }

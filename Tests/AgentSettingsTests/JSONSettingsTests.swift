@@ -133,7 +133,9 @@ struct JSONSettingsTests {
             fields = { code = "otp" }
             """
         )
-        #expect(backEnd.codeStep == CodeStep(url: "https://api.example/c", carriedMembers: ["attemptId"]))
+        #expect(
+            backEnd.codeStep == CodeDeliveryStep(url: "https://api.example/c", carriedMembers: ["attemptId"])
+        )
         #expect(backEnd.rules.fields.code == "otp")
     }
 

@@ -28,7 +28,7 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
         precondition(answer.refreshToken?.utf8.allSatisfy { (0x20...0x7E).contains($0) } != false)
     }
     for status in [200, 400, 401, 403, 500] {
-        let refused = TokenErrorResponse(status: status, error: OAuthError(object))
+        let refused = TokenErrorResponse(status: status, error: ReportedOAuthError(object))
         let failure = ProcessorTime.limited("a refusal") {
             FailureClassification.classify(refused, from: "id.example.com")
         }

@@ -46,7 +46,7 @@ private func fuzzResource(_ object: JSONObject) {
         precondition(named?.origin == resource.origin, "a document of another server is believed")
     }
     precondition(!read.servers.isEmpty)
-    let scopes = ProcessorTime.limited("its scopes") { read.scopes.flatMap { NamedScopes.checked($0) } }
+    let scopes = ProcessorTime.limited("its scopes") { read.scopes.flatMap { ScopeValidator.checked($0) } }
     check(scopes ?? [])
 }
 
@@ -63,7 +63,7 @@ private func fuzzChallenge(_ bytes: [UInt8]) {
             if let address = challenges.value(of: "resource_metadata", scheme: scheme) {
                 _ = try? EndpointURL(address)
             }
-            check(challenges.value(of: "scope", scheme: scheme).flatMap { NamedScopes.checked($0) } ?? [])
+            check(challenges.value(of: "scope", scheme: scheme).flatMap { ScopeValidator.checked($0) } ?? [])
         }
     }
     for status in [401, 403] as [Int64] {

@@ -72,7 +72,7 @@ struct JSONBackEndReader: SessionPartReading {
         return (address + paths.login, address + paths.refresh, address + paths.logout)
     }
 
-    private mutating func codeStep() -> CodeStep? {
+    private mutating func codeStep() -> CodeDeliveryStep? {
         let address = table.url("code_url")
         let carried = table.strings("carry")
         guard table.has("code_url") else {
@@ -82,7 +82,7 @@ struct JSONBackEndReader: SessionPartReading {
         if table.has("reauth_command") {
             table.report("reauth_command", "cannot be combined with code_url: only a user gets the code")
         }
-        return address.map { CodeStep(url: $0.description, carriedMembers: carried ?? []) }
+        return address.map { CodeDeliveryStep(url: $0.description, carriedMembers: carried ?? []) }
     }
 
     // MARK: Rules

@@ -43,7 +43,7 @@ struct SessionReader {
         let flow = flow(kind)
         let client = client(kind, flow)
         let scopes = isStandard ? table.strings("scopes") ?? [] : []
-        let authorization = isStandard ? table.authorizationRequest() : AuthorizationRequest()
+        let authorization = isStandard ? table.authorizationRequest() : AuthorizationRequestOptions()
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? table.strings("resources") ?? [] : []
         let sources = sources(kind, server, flow)

@@ -5,14 +5,14 @@ import TokenCore
 
 /// The keys for the authorization request of a browser login.
 extension TableReader {
-    mutating func authorizationRequest() -> AuthorizationRequest {
+    mutating func authorizationRequest() -> AuthorizationRequestOptions {
         let redirect = redirect()
         let prompt = prompt()
         let hint = string("login_hint")
         let classes = words("acr_values") ?? []
         let day = Duration.seconds(86_400)
         let age = duration("max_age", in: .zero...day * 3_650, "0s to 3650d")
-        return AuthorizationRequest(
+        return AuthorizationRequestOptions(
             redirect: redirect,
             prompt: prompt,
             loginHint: hint,
@@ -22,7 +22,7 @@ extension TableReader {
         )
     }
 
-    private mutating func redirect() -> AuthorizationRequest.Redirect {
+    private mutating func redirect() -> AuthorizationRequestOptions.Redirect {
         let port = integer("redirect_port", in: 0...65_535)
         let uri = string("redirect_uri")
         if has("redirect_uri"), has("redirect_port") {

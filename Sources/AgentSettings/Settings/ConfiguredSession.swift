@@ -14,7 +14,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var client: ConfiguredClient
     package var scopes: [String]
     package var flow: LoginFlow
-    package var authorization: AuthorizationRequest
+    package var authorization: AuthorizationRequestOptions
     package var audience: String?
     package var resources: [String]
     /// The sources of its tokens, if it has no login.

@@ -170,8 +170,8 @@ extension ServerProfile.Kind {
     }
 }
 
-extension AuthorizationRequest {
-    fileprivate func keys(differingFrom old: AuthorizationRequest) -> [String] {
+extension AuthorizationRequestOptions {
+    fileprivate func keys(differingFrom old: AuthorizationRequestOptions) -> [String] {
         let differing: [(String, Bool)] = [
             (redirect.key, redirect != old.redirect), ("prompt", prompt != old.prompt),
             ("login_hint", loginHint != old.loginHint), ("acr_values", contextClasses != old.contextClasses),
@@ -182,7 +182,7 @@ extension AuthorizationRequest {
     }
 }
 
-extension AuthorizationRequest.Redirect {
+extension AuthorizationRequestOptions.Redirect {
     fileprivate var key: String {
         switch self {
         case .port, .oneOf: "redirect_port"

@@ -32,13 +32,13 @@ extension IdentityCenterServer {
     /// Returns the client for a new login, and registers one if needed.
     func clientForLogin() async throws(RefreshFailure) -> ClientRegistration {
         try await tools.registrar.registration(for: purpose) {
-            standing(of: $0)
+            status(of: $0)
         } register: { () throws(RefreshFailure) in
             try await register()
         }
     }
 
-    private func standing(of registration: ClientRegistration) -> Registrar.Standing {
+    private func status(of registration: ClientRegistration) -> Registrar.RegistrationStatus {
         guard let end = registration.secretExpiresAt else { return .good }
         let left = end - tools.timekeeper.wallTime
         if left >= Self.maximumLogin { return .good }
@@ -82,7 +82,7 @@ extension IdentityCenterServer {
 
 extension ClientRegistration {
     /// Adds the client's ID and secret to the body of a request.
-    func add(to members: JSONRequestBody.Members, _ memory: SealedMemory) throws(RefreshFailure) {
+    func add(to members: JSONRequestBody.MemberWriter, _ memory: SealedMemory) throws(RefreshFailure) {
         members.add("clientId", clientID)
         if let secret { try members.add("clientSecret", secret, from: memory) }
     }

@@ -7,7 +7,7 @@ import TokenCore
 /// A server of kind `aws_sso`: IAM Identity Center, which also issues the credentials of the user's assigned
 /// roles.
 ///
-/// ``TokenService`` registers the client and issues tokens, and ``AccessPortal`` issues credentials and logs
+/// ``IdentityCenterTokenService`` registers the client and issues tokens, and ``AccessPortal`` issues credentials and logs
 /// out.
 ///
 /// - Entry points: ``refresh(_:)``, ``logIn(_:conversation:)``, ``revoke(_:)``.
@@ -17,8 +17,8 @@ struct IdentityCenterServer: AuthorizationServer {
     let center: IdentityCenter
     let tools: ServerDependencies
 
-    var service: TokenService {
-        TokenService(address: center.tokenService, trust: profile.trust, tools: tools)
+    var service: IdentityCenterTokenService {
+        IdentityCenterTokenService(address: center.tokenService, trust: profile.trust, tools: tools)
     }
 
     var portal: AccessPortal { AccessPortal(address: center.portal, trust: profile.trust, tools: tools) }
@@ -112,9 +112,9 @@ struct IdentityCenterServer: AuthorizationServer {
         as client: ClientRegistration,
         by grantType: String,
         sent: SecretID? = nil,
-        _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
+        _ members: (JSONRequestBody.MemberWriter) throws(RefreshFailure) -> Void
     ) async throws(FailedRenewal) -> GrantedTokens {
-        var leftover: UnusedRefreshToken?
+        var leftover: RescuableRefreshToken?
         do throws(RefreshFailure) {
             let (object, requestedAt) = try await service.post("/token", isRefresh: sent != nil) {
                 body throws(RefreshFailure) in
@@ -122,7 +122,7 @@ struct IdentityCenterServer: AuthorizationServer {
                 body.add("grantType", grantType)
                 try members(body)
             }
-            leftover = UnusedRefreshToken(object, .identityCenter, requestedAt: requestedAt)
+            leftover = RescuableRefreshToken(object, .identityCenter, requestedAt: requestedAt)
             let answer: TokenResponse
             do throws(TokenResponse.Problem) {
                 answer = try TokenResponse(identityCenter: object)
@@ -132,7 +132,7 @@ struct IdentityCenterServer: AuthorizationServer {
             var granted = try tools.seal(answer, requestedAt: requestedAt, sent: sent)
             // A refresh token is valid only together with its client.
             granted.refreshLifetime = client.secretExpiresAt.map {
-                RefreshLifetime(min(max(.zero, $0 - tools.timekeeper.wallTime), LifetimeMember.longest))
+                RefreshLifetime(min(max(.zero, $0 - tools.timekeeper.wallTime), LifetimeParser.longest))
             }
             return granted
         } catch {

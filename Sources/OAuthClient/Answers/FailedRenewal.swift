@@ -8,7 +8,7 @@ import TokenCore
 struct FailedRenewal: Error {
     var failure: RefreshFailure
     /// The refresh token of a successful response that could not be used.
-    var leftover: UnusedRefreshToken?
+    var leftover: RescuableRefreshToken?
 }
 
 /// The refresh token of a successful response whose access token cannot be used.
@@ -16,7 +16,7 @@ struct FailedRenewal: Error {
 /// The server may have invalidated the old refresh token for it. Only
 /// ``ServerDependencies/outcome(of:renewing:)`` seals the new one: callers that refresh no session have
 /// nothing to erase.
-struct UnusedRefreshToken: Equatable, Sendable {
+struct RescuableRefreshToken: Equatable, Sendable {
     var refreshToken: String
     /// The lifetime of the refresh token, or `nil` if the response does not state one.
     var lifetime: Duration?
@@ -24,7 +24,7 @@ struct UnusedRefreshToken: Equatable, Sendable {
     var requestedAt: Instant
 
     /// Reads `object`, or returns `nil` if it has no refresh token or only one with invalid characters.
-    init?(_ object: JSONObject?, _ members: RenewalMembers, requestedAt: Instant) {
+    init?(_ object: JSONObject?, _ members: RefreshTokenMemberNames, requestedAt: Instant) {
         guard let object, let token = try? members.refreshToken(in: object) else { return nil }
         refreshToken = token
         lifetime = members.lifetime(in: object)
@@ -33,7 +33,7 @@ struct UnusedRefreshToken: Equatable, Sendable {
 }
 
 /// The names of the refresh token and its lifetime in the responses of one kind of server.
-struct RenewalMembers: Equatable, Sendable {
+struct RefreshTokenMemberNames: Equatable, Sendable {
     var token: String
     /// The names of the refresh token's lifetime.
     ///
@@ -42,11 +42,11 @@ struct RenewalMembers: Equatable, Sendable {
     var unit = LifetimeUnit.seconds
 
     /// The name of RFC 6749 §5.1, and the names that vendors use for the lifetime.
-    static let standard = RenewalMembers(
+    static let standard = RefreshTokenMemberNames(
         token: "refresh_token",
         lifetimes: ["refresh_expires_in", "refresh_token_expires_in"]
     )
-    static let cognito = RenewalMembers(token: "RefreshToken", lifetimes: [])
+    static let cognito = RefreshTokenMemberNames(token: "RefreshToken", lifetimes: [])
 
     /// Returns the refresh token in `object`, or `nil` if there is none.
     ///
@@ -59,7 +59,7 @@ struct RenewalMembers: Equatable, Sendable {
     /// Returns the lifetime of the refresh token, or `nil` if `object` does not state one.
     func lifetime(in object: JSONObject) -> Duration? {
         let told = lifetimes.lazy.compactMap { object[$0] }.first
-        return LifetimeMember.read(told, in: unit).flatMap(LifetimeMember.positive)
+        return LifetimeParser.read(told, in: unit).flatMap(LifetimeParser.positive)
     }
 }
 

@@ -5,7 +5,7 @@ import TokenCore
 /// A response of the token endpoint without a token, reduced to the facts that decide its meaning.
 struct TokenErrorResponse: Equatable, Sendable {
     var status: Int
-    var error: OAuthError?
+    var error: ReportedOAuthError?
     /// The reason that the body states in another format than OAuth's.
     var said: String?
     /// Whether the body names an error in another format than OAuth's.
@@ -77,7 +77,8 @@ enum FailureClassification {
     }
 
     /// Returns the meaning of `error`, or `nil` if the status decides regardless of the JSON.
-    private static func meaning(of error: OAuthError, in answer: TokenErrorResponse) -> FailureClass? {
+    private static func meaning(of error: ReportedOAuthError, in answer: TokenErrorResponse) -> FailureClass?
+    {
         let status = answer.status
         // These codes of RFC 6749 §4.1.2.1 and RFC 8628 §3.5 ask the client to wait, at any status.
         if ["temporarily_unavailable", "slow_down"].contains(error.code) { return .busy }
@@ -120,7 +121,7 @@ enum FailureClassification {
     }
 
     /// Returns whether the rejection comes from a policy that only a new login satisfies.
-    private static func needsPerson(_ error: OAuthError) -> Bool {
+    private static func needsPerson(_ error: ReportedOAuthError) -> Bool {
         let hints = [
             "interaction_required", "login_required", "consent_required", "mfa", "invalid_rapt",
             "basic_action",

@@ -20,14 +20,14 @@ struct Redaction {
     /// One secret in one encoding.
     ///
     /// A secret is encoded whole only when its first bytes have been found.
-    private struct Form {
+    private struct EncodedSecret {
         var encoding: Encoding
         var secret: Int
     }
 
     private let secrets: [[UInt8]]
     /// The encoded secrets by their first bytes.
-    private var forms: [UInt32: [Form]] = [:]
+    private var encodedSecrets: [UInt32: [EncodedSecret]] = [:]
 
     init(_ secrets: [[UInt8]]) {
         self.secrets = secrets.filter { $0.count >= Redaction.shortest }
@@ -35,7 +35,7 @@ struct Redaction {
             for encoding in Encoding.allCases {
                 let start = encoding.encode(secret.prefix(Redaction.minimumPieceLength))
                 guard let key = Redaction.key(start[...]) else { continue }
-                forms[key, default: []].append(Form(encoding: encoding, secret: number))
+                encodedSecrets[key, default: []].append(EncodedSecret(encoding: encoding, secret: number))
             }
         }
     }
@@ -75,15 +75,15 @@ struct Redaction {
 
     /// Returns the number of bytes at the start of `rest` that are a secret, or 0 if there is none.
     private func match(_ rest: ArraySlice<UInt8>) -> Int {
-        guard let key = Redaction.key(rest), let candidates = forms[key] else { return 0 }
+        guard let key = Redaction.key(rest), let candidates = encodedSecrets[key] else { return 0 }
         return candidates.map { length(of: $0, in: rest) }.max() ?? 0
     }
 
-    private func length(of form: Form, in rest: ArraySlice<UInt8>) -> Int {
-        let whole = form.encoding.encode(secrets[form.secret])
+    private func length(of encoded: EncodedSecret, in rest: ArraySlice<UInt8>) -> Int {
+        let whole = encoded.encoding.encode(secrets[encoded.secret])
         let common = zip(whole, rest).prefix { $0 == $1 }.count
         let after = rest.dropFirst(common)
-        if common == whole.count { return common + form.encoding.trailer(after) }
+        if common == whole.count { return common + encoded.encoding.trailer(after) }
         // After so long a match, the next bytes are the rest of the secret in another encoding.
         if common >= Redaction.minimumPieceLength { return rest.prefix { $0 != UInt8(ascii: " ") }.count }
         return after.starts(with: "...".utf8) ? common : 0

@@ -6,7 +6,7 @@ import TokenCore
 
 /// A successful token response, parsed but not yet validated (RFC 6749 §5.1).
 ///
-/// - Entry points of this folder: ``TokenEndpointResponse`` for a body, ``FailureClassification`` for a
+/// - Entry points of this folder: ``TokenResponseBody`` for a body, ``FailureClassification`` for a
 ///   response without tokens, ``RedactingServer`` for all texts of a server.
 /// - May not: quote a token in an error, or use a token with characters that a header cannot carry.
 struct TokenResponse: Equatable, Sendable {
@@ -59,7 +59,7 @@ struct TokenResponse: Equatable, Sendable {
     ///   - unit: The unit of the lifetimes.
     /// - Throws: The reason the body is not a token response.
     init(
-        _ reply: TokenEndpointResponse,
+        _ reply: TokenResponseBody,
         isBound: Bool = false,
         isExchanged: Bool = false,
         countedIn unit: LifetimeUnit = .seconds
@@ -79,7 +79,7 @@ struct TokenResponse: Equatable, Sendable {
             throw Problem(message: "the response has no access_token")
         }
         self.accessToken = accessToken
-        refreshToken = try RenewalMembers.standard.refreshToken(in: object)
+        refreshToken = try RefreshTokenMemberNames.standard.refreshToken(in: object)
         (idToken, idTokenProblem) = TokenResponse.idToken("id_token", in: object)
         tokenType = object["token_type"]?.string ?? "Bearer"
         if isExchanged { try readExchanged(object) }
@@ -87,13 +87,13 @@ struct TokenResponse: Equatable, Sendable {
         scope = try TokenResponse.scope(object["scope"])
         setLifetime(object["expires_in"], in: unit)
         if expiresIn == nil { readEnd(object) }
-        var members = RenewalMembers.standard
+        var members = RefreshTokenMemberNames.standard
         members.unit = unit
         refreshExpiresIn = members.lifetime(in: object)
     }
 
     /// Adds the warning about the body that the tokens come from, if it has a defect.
-    mutating func note(_ reply: TokenEndpointResponse) {
+    mutating func note(_ reply: TokenResponseBody) {
         if let defect = reply.defect { remarks.append(.defect(defect, isSalvaged: reply.isSalvaged)) }
     }
 
@@ -101,8 +101,8 @@ struct TokenResponse: Equatable, Sendable {
     ///
     /// An impossible lifetime is ignored, with a warning.
     mutating func setLifetime(_ value: JSONValue?, in unit: LifetimeUnit = .seconds) {
-        let told = LifetimeMember.read(value, in: unit)
-        expiresIn = told.flatMap(LifetimeMember.positive)
+        let told = LifetimeParser.read(value, in: unit)
+        expiresIn = told.flatMap(LifetimeParser.positive)
         if let told, expiresIn == nil {
             remarks.append(.lifetimeIgnored("a lifetime of \(told.wholeSeconds) s"))
         }
@@ -114,7 +114,7 @@ struct TokenResponse: Equatable, Sendable {
     private mutating func readEnd(_ object: JSONObject) {
         for name in ["expires_at", "expires"] {
             guard let value = object[name] else { continue }
-            if let time = LifetimeMember.time(value) {
+            if let time = LifetimeParser.time(value) {
                 expiresAt = time
             } else if name == "expires" {
                 setLifetime(value)
@@ -219,7 +219,7 @@ struct TokenResponse: Equatable, Sendable {
 }
 
 /// Lifetimes in the formats that servers use.
-enum LifetimeMember {
+enum LifetimeParser {
     /// The maximum lifetime, ten years.
     ///
     /// No computation with it overflows, and no clock runs that long.

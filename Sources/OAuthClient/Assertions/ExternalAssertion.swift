@@ -9,7 +9,7 @@ struct ExternalAssertion: Sendable {
     /// The configuration key of the assertion, without `_file` and `_command`.
     let name: String
     /// The signing service of a GitHub Actions job, or `nil` if none started the agent.
-    let workflow: WorkflowIdentity?
+    let workflow: GitHubActionsTokenService?
 
     /// The maximum run time of a command, which may send a request to a cluster or a cloud.
     private static let commandTimeLimit: Duration = .seconds(30)

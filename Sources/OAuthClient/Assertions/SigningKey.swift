@@ -11,7 +11,7 @@ import TokenCore
 /// The key lives for one signature. Between signatures, its text is in sealed memory.
 struct SigningKey: Sendable {
     /// The operations of a key of any library.
-    struct Material: Sendable {
+    struct Operations: Sendable {
         /// The algorithms of the key (RFC 7518 §3.1, RFC 8037 §3.1), with the one that every server supports
         /// first.
         let algorithms: [SignatureAlgorithm]
@@ -19,7 +19,7 @@ struct SigningKey: Sendable {
         let sign: @Sendable (_ text: [UInt8], SignatureAlgorithm) throws -> [UInt8]
     }
 
-    let material: Material
+    let operations: Operations
     /// The `kid` of a JWK.
     private(set) var identifier: String?
     /// The `alg` of a JWK, the only algorithm that the key may be used with.
@@ -40,10 +40,10 @@ struct SigningKey: Sendable {
     private init(pem text: String) throws(Problem) {
         let block = try PEMBlock.privateKey(in: text)
         guard let bytes = block.bytes else { throw .noBase64 }
-        material = try SigningKey.material(of: block.label, bytes)
+        operations = try SigningKey.operations(of: block.label, bytes)
     }
 
-    private static func material(of label: String, _ bytes: [UInt8]) throws(Problem) -> Material {
+    private static func operations(of label: String, _ bytes: [UInt8]) throws(Problem) -> Operations {
         let family: Family? =
             switch label.bytewise {
             case "RSA PRIVATE KEY": .rsa
@@ -72,14 +72,14 @@ struct SigningKey: Sendable {
         }
         guard jwk["keys"] == nil else { throw .severalKeys }
         guard jwk["d"] != nil else { throw .noKey(instead: "PUBLIC KEY") }
-        material = try SigningKey.material(of: jwk)
+        operations = try SigningKey.operations(of: jwk)
         identifier = jwk["kid"]?.string
         guard let name = jwk["alg"]?.string else { return }
         algorithm = SignatureAlgorithm(named: name.bytewise)
-        guard let algorithm, material.algorithms.contains(algorithm) else { throw .otherUse(name) }
+        guard let algorithm, operations.algorithms.contains(algorithm) else { throw .otherUse(name) }
     }
 
-    private static func material(of jwk: JSONObject) throws(Problem) -> Material {
+    private static func operations(of jwk: JSONObject) throws(Problem) -> Operations {
         func number(_ name: String) -> [UInt8] { jwk[name]?.string.flatMap(KeySet.bytes(of:)) ?? [] }
         let family: Family
         switch (jwk["kty"]?.string?.bytewise, jwk["crv"]?.string?.bytewise) {
@@ -120,7 +120,7 @@ struct SigningKey: Sendable {
     /// - Returns: The algorithm to sign with.
     /// - Throws: `notTaken` if the server lists none of the key's algorithms.
     func algorithm(among listed: [ByteText]?) throws(Problem) -> SignatureAlgorithm {
-        let fitting = algorithm.map { [$0] } ?? material.algorithms
+        let fitting = algorithm.map { [$0] } ?? operations.algorithms
         guard let chosen = SignatureAlgorithm.first(of: fitting, in: listed) else {
             throw .notTaken(fitting, listed: listed ?? [])
         }
@@ -144,7 +144,7 @@ struct SigningKey: Sendable {
         if let identifier = name ?? identifier { header["kid"] = .string(identifier) }
         let text = JWTParts.signedText(header, claims)
         do {
-            return text + "." + Base64.urlEncoded(try material.sign(Array(text.utf8), algorithm))
+            return text + "." + Base64.urlEncoded(try operations.sign(Array(text.utf8), algorithm))
         } catch {
             throw .cannotSign
         }
@@ -271,7 +271,7 @@ extension SigningKey {
     }
 }
 
-extension SigningKey.Material {
+extension SigningKey.Operations {
     fileprivate static func rsa(_ key: _RSA.Signing.PrivateKey) -> Self {
         Self(algorithms: [.rs256, .ps256]) { text, algorithm in
             let digest = SHA256.hash(data: text)

@@ -12,16 +12,16 @@ extension TokenResponse {
         self.accessToken = accessToken
         tokenType = "Bearer"
         try setType(result["TokenType"]?.string ?? tokenType)
-        refreshToken = try RenewalMembers.cognito.refreshToken(in: result)
+        refreshToken = try RefreshTokenMemberNames.cognito.refreshToken(in: result)
         (idToken, idTokenProblem) = TokenResponse.idToken("IdToken", in: result)
         scope = nil
         setLifetime(result["ExpiresIn"])
-        refreshExpiresIn = RenewalMembers.cognito.lifetime(in: result)
+        refreshExpiresIn = RefreshTokenMemberNames.cognito.lifetime(in: result)
     }
 }
 
 /// The claims about the user in a pool's tokens.
-struct CognitoIdentity: Equatable {
+struct CognitoUserClaims: Equatable {
     var subject: String?
     /// The user name in the pool, which differs from the login if the user entered an address.
     var username: String?

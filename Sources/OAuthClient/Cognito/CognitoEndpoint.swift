@@ -27,8 +27,8 @@ struct CognitoEndpoint: Sendable {
     /// - Throws: ``CognitoErrorResponse``.
     func call(
         _ action: CognitoAction,
-        _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
-    ) async throws(CognitoErrorResponse) -> (answer: TokenEndpointResponse, requestedAt: Instant) {
+        _ members: (JSONRequestBody.MemberWriter) throws(RefreshFailure) -> Void
+    ) async throws(CognitoErrorResponse) -> (answer: TokenResponseBody, requestedAt: Instant) {
         var request = OutgoingRequest(url: url, trust: trust)
         request.headers = [
             ("accept", "application/json"),
@@ -45,12 +45,12 @@ struct CognitoEndpoint: Sendable {
         return (try read(reply), reply.sentAt ?? requestedAt)
     }
 
-    private func read(_ reply: ServerResponse) throws(CognitoErrorResponse) -> TokenEndpointResponse {
+    private func read(_ reply: ServerResponse) throws(CognitoErrorResponse) -> TokenResponseBody {
         guard reply.status == 200 else {
             throw CognitoErrorResponse(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
         }
         if reply.body.isEmpty { return .empty }
-        guard let found = TokenEndpointResponse(reply, .cognito) else {
+        guard let found = TokenResponseBody(reply, .cognito) else {
             let message = "\(url.hostAndPort) returned 200: not a Cognito response"
             throw CognitoErrorResponse(failure: RefreshFailure(kind: .misbehaved, message: message))
         }

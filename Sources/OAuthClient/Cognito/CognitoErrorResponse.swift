@@ -48,7 +48,7 @@ struct CognitoErrorResponse: Error, Equatable {
         case "NotAuthorizedException": meaning(ofNotAuthorized: explanation.lowercased())
         case "RefreshTokenReuseException", "UserNotFoundException": .grantDead
         case _ where isAboutPerson(exception): .interactionRequired
-        case _ where AWSException.isTemporary(exception): .busy
+        case _ where AWSErrorNames.isTemporary(exception): .busy
         case _ where isAboutSettings(exception): .misconfigured
         default: .unexplained
         }

@@ -55,8 +55,8 @@ struct CognitoLogin {
     /// Returns the user's identity.
     ///
     /// A client with a secret needs the user name, because its proof is made for one user name.
-    private func identity() async throws(LoginError) -> CognitoIdentity {
-        var identity = CognitoIdentity(accessToken: nil, idToken: nil)
+    private func identity() async throws(LoginError) -> CognitoUserClaims {
+        var identity = CognitoUserClaims(accessToken: nil, idToken: nil)
         identity.username = dialogue.request.username
         if identity.username == nil, server.profile.client.proof != .none {
             identity.username = try await dialogue.username()
@@ -220,7 +220,7 @@ struct CognitoLogin {
 
     private func grant(
         _ tokens: GrantedTokens,
-        _ identity: CognitoIdentity,
+        _ identity: CognitoUserClaims,
         fallback: RenewalMethod = .impossible,
         account: String?
     ) -> LoginGrant {

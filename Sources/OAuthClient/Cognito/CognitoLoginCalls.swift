@@ -22,7 +22,7 @@ struct CognitoLoginCalls {
 
     /// A response, and the time just before its request was sent.
     struct Answer {
-        var reply: TokenEndpointResponse
+        var reply: TokenResponseBody
         var requestedAt: Instant
 
         var object: JSONObject { reply.object }
@@ -70,7 +70,7 @@ struct CognitoLoginCalls {
     private func add(
         _ parameters: [Parameter],
         for name: String,
-        to members: JSONRequestBody.Members
+        to members: JSONRequestBody.MemberWriter
     ) throws(RefreshFailure) {
         let memory = endpoint.tools.memory
         for parameter in parameters {

@@ -10,15 +10,15 @@ struct CognitoRefresh {
     var clientID: String
     var clientSecret: SecretID?
     var endpoint: CognitoEndpoint
-    var habits: CognitoServer.PoolCapabilities
+    var learned: CognitoServer.LearnedSettings
     var token: SecretID
-    var identity: CognitoIdentity
+    var identity: CognitoUserClaims
 
-    private typealias Answer = (answer: TokenEndpointResponse, requestedAt: Instant)
+    private typealias Answer = (answer: TokenResponseBody, requestedAt: Instant)
 
     /// Refreshes and returns the `AuthenticationResult`, its response, and the time just before the request
     /// was sent.
-    func run() async throws(RefreshFailure) -> (JSONObject, TokenEndpointResponse, Instant) {
+    func run() async throws(RefreshFailure) -> (JSONObject, TokenResponseBody, Instant) {
         do throws(CognitoErrorResponse) {
             let (answer, requestedAt) = try await exchange()
             guard let result = answer.object["AuthenticationResult"]?.object else {
@@ -36,7 +36,7 @@ struct CognitoRefresh {
     }
 
     private func exchange() async throws(CognitoErrorResponse) -> Answer {
-        if pool.rotates ?? habits.rotates.load(ordering: .relaxed) { return try await getTokens() }
+        if pool.rotates ?? learned.rotates.load(ordering: .relaxed) { return try await getTokens() }
         do throws(CognitoErrorResponse) {
             return try await initiateAuth()
         } catch {
@@ -53,7 +53,7 @@ struct CognitoRefresh {
     ) async throws(CognitoErrorResponse) -> Answer {
         do throws(CognitoErrorResponse) {
             let answer = try await getTokens()
-            habits.rotates.store(true, ordering: .relaxed)
+            learned.rotates.store(true, ordering: .relaxed)
             return answer
         } catch {
             // If this response was lost, the token may have been replaced. Any other failure adds no

@@ -17,10 +17,10 @@ struct CognitoServer: AuthorizationServer {
     let pool: CognitoPool
     let tools: ServerDependencies
     let secrets: SecretReader
-    let habits = PoolCapabilities()
+    let learned = LearnedSettings()
 
     /// The settings that the pool has shown by its responses.
-    final class PoolCapabilities: Sendable {
+    final class LearnedSettings: Sendable {
         /// A flag that is set if `GetTokensFromRefreshToken` worked after `REFRESH_TOKEN_AUTH` had failed.
         let rotates = Atomic(false)
     }
@@ -64,10 +64,10 @@ struct CognitoServer: AuthorizationServer {
 
     private func renew(_ request: RefreshRequest) async throws(FailedRenewal) -> GrantedTokens {
         let token: SecretID
-        let identity: CognitoIdentity
+        let identity: CognitoUserClaims
         do throws(RefreshFailure) {
             token = try refreshToken(of: request)
-            identity = CognitoIdentity(
+            identity = CognitoUserClaims(
                 accessToken: try request.accessToken.map { id throws(RefreshFailure) in
                     try tools.memory.text(of: id)
                 },
@@ -96,22 +96,22 @@ struct CognitoServer: AuthorizationServer {
     /// Refreshes with `token`, and checks the new ID token against `idToken`.
     func renew(
         _ token: SecretID,
-        _ identity: CognitoIdentity,
+        _ identity: CognitoUserClaims,
         idToken: SecretID? = nil
-    ) async throws(FailedRenewal) -> (tokens: GrantedTokens, identity: CognitoIdentity) {
-        var leftover: UnusedRefreshToken?
+    ) async throws(FailedRenewal) -> (tokens: GrantedTokens, identity: CognitoUserClaims) {
+        var leftover: RescuableRefreshToken?
         do throws(RefreshFailure) {
             let refresh = CognitoRefresh(
                 pool: pool,
                 clientID: profile.client.id,
                 clientSecret: try await secrets.read(),
                 endpoint: try endpoint(),
-                habits: habits,
+                learned: learned,
                 token: token,
                 identity: identity
             )
             let (result, reply, requestedAt) = try await refresh.run()
-            leftover = UnusedRefreshToken(result, .cognito, requestedAt: requestedAt)
+            leftover = RescuableRefreshToken(result, .cognito, requestedAt: requestedAt)
             return try grant(result, of: reply, requestedAt, sent: token, original: idToken)
         } catch {
             throw FailedRenewal(failure: error, leftover: leftover)
@@ -124,11 +124,11 @@ struct CognitoServer: AuthorizationServer {
     /// §3.1.3.7 (6)).
     func grant(
         _ result: JSONObject,
-        of reply: TokenEndpointResponse,
+        of reply: TokenResponseBody,
         _ requestedAt: Instant,
         sent: SecretID? = nil,
         original: SecretID? = nil
-    ) throws(RefreshFailure) -> (tokens: GrantedTokens, identity: CognitoIdentity) {
+    ) throws(RefreshFailure) -> (tokens: GrantedTokens, identity: CognitoUserClaims) {
         var answer: TokenResponse
         do throws(TokenResponse.Problem) {
             answer = try TokenResponse(cognito: result)
@@ -136,7 +136,7 @@ struct CognitoServer: AuthorizationServer {
         } catch {
             throw error.failure(of: "Cognito")
         }
-        let identity = CognitoIdentity(accessToken: answer.accessToken, idToken: answer.idToken)
+        let identity = CognitoUserClaims(accessToken: answer.accessToken, idToken: answer.idToken)
         var remarks: [GrantWarning] = []
         do throws(RefreshFailure) {
             if let problem = answer.idTokenProblem {
@@ -157,7 +157,7 @@ struct CognitoServer: AuthorizationServer {
         guard let idToken else { return }
         let issuer = pool.endpoint == nil ? pool.issuer : nil
         let before = try original.map { id throws(RefreshFailure) in try tools.memory.text(of: id) }
-        try CognitoIDToken(issuer: issuer, clientID: profile.client.id).check(idToken, against: before)
+        try CognitoIDTokenRules(issuer: issuer, clientID: profile.client.id).check(idToken, against: before)
     }
 
     /// Checks that the tokens were issued by the configured pool.

@@ -57,11 +57,11 @@ struct Issuer: Sendable {
         }
     }
 
-    let discovery: Discovery
+    let discovery: ServerMetadataCache
     let keys: KeySetCache
 
     init(_ description: Description, tools: ServerDependencies) {
-        discovery = Discovery(description, tools: tools)
+        discovery = ServerMetadataCache(description, tools: tools)
         keys = KeySetCache(trust: description.trust, tools: tools)
     }
 }

@@ -36,7 +36,7 @@ package struct IssuerCapabilities: Equatable, Sendable {
     }
 
     /// The scopes with a standard meaning (OpenID Connect Core §5.4, §11).
-    package enum Scope: String, CaseIterable, Sendable {
+    package enum StandardScope: String, CaseIterable, Sendable {
         case openid
         case offlineAccess = "offline_access"
         case email
@@ -48,7 +48,7 @@ package struct IssuerCapabilities: Equatable, Sendable {
     /// The accepted ways to prove the client's identity, or `nil` if not published.
     package var authentication: [Authentication]?
     /// The standard scopes, or `nil` if no scopes are published.
-    package var scopes: [Scope]?
+    package var scopes: [StandardScope]?
     /// All scopes that the server lists, after a check of their syntax, or `nil` if not published or too
     /// many.
     package var allScopes: [String]?
@@ -66,9 +66,9 @@ extension IssuerCapabilities {
         flows = metadata.flows
         authentication = metadata.authentication
         scopes = metadata.scopes.map { known in
-            Scope.allCases.filter { known.contains($0.rawValue.bytewise) }
+            StandardScope.allCases.filter { known.contains($0.rawValue.bytewise) }
         }
-        allScopes = metadata.scopes.flatMap { NamedScopes.checked($0.map(String.init)) }
+        allScopes = metadata.scopes.flatMap { ScopeValidator.checked($0.map(String.init)) }
         features = metadata.features
     }
 }

@@ -8,7 +8,7 @@ enum JSONFetch {
     /// The meaning of a failure for the other locations of a document.
     ///
     /// A search reports the greatest one.
-    enum Sign: Int, Comparable {
+    enum FailureKind: Int, Comparable {
         /// There is nothing at this location.
         case missing
         /// Something else is at this location: a page, a redirect or a rejection.
@@ -18,12 +18,12 @@ enum JSONFetch {
         /// The server cannot respond now, so trying its other locations is useless.
         case outage
 
-        static func < (one: Sign, other: Sign) -> Bool { one.rawValue < other.rawValue }
+        static func < (one: FailureKind, other: FailureKind) -> Bool { one.rawValue < other.rawValue }
     }
 
     /// The reason there is no document at a location.
-    struct Miss: Error {
-        var sign: Sign
+    struct FetchError: Error {
+        var kind: FailureKind
         var failure: RefreshFailure
     }
 
@@ -38,20 +38,20 @@ enum JSONFetch {
         publicAddressOnly: Bool = false,
         tools: ServerDependencies
     ) async throws(RefreshFailure) -> (JSONObject, ServerResponse, EndpointURL) {
-        do throws(Miss) {
-            let place = Place(
+        do throws(FetchError) {
+            let location = Location(
                 address: address,
                 trust: trust,
                 publicAddressOnly: publicAddressOnly,
                 limit: nil
             )
-            return try await get(place, isOneOfSeveral: false, tools)
+            return try await get(location, isOneOfSeveral: false, tools)
         } catch {
             throw error.failure
         }
     }
 
-    /// Fetches the first object at one of `places` that `read` accepts.
+    /// Fetches the first object at one of `locations` that `read` accepts.
     ///
     /// Other content does not end the search: servers respond at unknown locations with redirects, pages and
     /// documents of all kinds.
@@ -60,39 +60,39 @@ enum JSONFetch {
     /// - Throws: The most significant failure if nothing was accepted. A server that cannot respond now ends
     ///   the search.
     static func first<Value>(
-        of places: [String],
+        of locations: [String],
         trust: ServerTrust,
         publicAddressOnly: Bool,
         limit: Duration? = nil,
         tools: ServerDependencies,
         _ read: (JSONObject, ServerResponse, EndpointURL) throws(RefreshFailure) -> Value
-    ) async throws(Miss) -> (Value, place: Int) {
+    ) async throws(FetchError) -> (Value, location: Int) {
         let nowhere = RefreshFailure(kind: .misconfigured, message: "no URL to fetch the metadata from")
-        var worst: Miss?
-        for (number, address) in places.enumerated() {
-            do throws(Miss) {
-                let place = Place(
+        var worst: FetchError?
+        for (number, address) in locations.enumerated() {
+            do throws(FetchError) {
+                let location = Location(
                     address: address,
                     trust: trust,
                     publicAddressOnly: publicAddressOnly,
                     limit: limit
                 )
-                let (object, reply, url) = try await get(place, isOneOfSeveral: true, tools)
+                let (object, reply, url) = try await get(location, isOneOfSeveral: true, tools)
                 do throws(RefreshFailure) {
                     return (try read(object, reply, url), number)
                 } catch {
-                    throw Miss(sign: .wrongDocument, failure: error)
+                    throw FetchError(kind: .wrongDocument, failure: error)
                 }
             } catch {
-                guard error.sign != .outage else { throw error }
-                if worst.map({ $0.sign < error.sign }) ?? true { worst = error }
+                guard error.kind != .outage else { throw error }
+                if worst.map({ $0.kind < error.kind }) ?? true { worst = error }
             }
         }
-        throw worst ?? Miss(sign: .missing, failure: nowhere)
+        throw worst ?? FetchError(kind: .missing, failure: nowhere)
     }
 
     /// A location of a document.
-    private struct Place {
+    private struct Location {
         var address: String
         var trust: ServerTrust
         var publicAddressOnly: Bool
@@ -100,32 +100,32 @@ enum JSONFetch {
     }
 
     private static func get(
-        _ place: Place,
+        _ location: Location,
         isOneOfSeveral: Bool,
         _ tools: ServerDependencies
-    ) async throws(Miss) -> (JSONObject, ServerResponse, EndpointURL) {
+    ) async throws(FetchError) -> (JSONObject, ServerResponse, EndpointURL) {
         let url: EndpointURL
         do throws(RefreshFailure) {
-            url = try EndpointURL(place.address, of: place.address)
+            url = try EndpointURL(location.address, of: location.address)
         } catch {
-            throw Miss(sign: .nonsense, failure: error)
+            throw FetchError(kind: .nonsense, failure: error)
         }
         var request = OutgoingRequest(
             url: url,
-            trust: place.trust,
-            publicAddressOnly: place.publicAddressOnly
+            trust: location.trust,
+            publicAddressOnly: location.publicAddressOnly
         )
         request.headers = [("accept", "application/json")]
-        request.limit = place.limit
+        request.limit = location.limit
         let reply: ServerResponse
         do throws(TransportFailure) {
             reply = try await tools.exchanged(request)
         } catch {
             let isOversized = if case .oversized = error { true } else { false }
-            throw Miss(sign: isOversized ? .nonsense : .outage, failure: error.refreshFailure(at: url))
+            throw FetchError(sign: isOversized ? .nonsense : .outage, failure: error.refreshFailure(at: url))
         }
         guard reply.status == 200, let object = reply.jsonObject else {
-            throw miss(reply, url, isOneOfSeveral, tools)
+            throw fetchError(reply, url, isOneOfSeveral, tools)
         }
         return (object, reply, url)
     }
@@ -133,12 +133,12 @@ enum JSONFetch {
     /// Classifies a response without an object.
     ///
     /// If there are several locations, a page may be the server's own for a missing document.
-    private static func miss(
+    private static func fetchError(
         _ reply: ServerResponse,
         _ url: EndpointURL,
         _ isOneOfSeveral: Bool,
         _ tools: ServerDependencies
-    ) -> Miss {
+    ) -> FetchError {
         let answer = reply.refused(object: nil, at: tools.timekeeper.wallTime)
         let isMissing =
             [400, 401, 404, 405, 410].contains(reply.status) && (isOneOfSeveral || !answer.isHTML)
@@ -149,7 +149,7 @@ enum JSONFetch {
             retryAfter: answer.retryAfter
         )
         let isOutage = [408, 425, 429].contains(reply.status) || reply.status >= 500
-        return Miss(sign: isOutage ? .outage : isMissing ? .missing : .nonsense, failure: failure)
+        return FetchError(sign: isOutage ? .outage : isMissing ? .missing : .nonsense, failure: failure)
     }
 
     private static func words(for reply: ServerResponse, at url: EndpointURL) -> String {
@@ -159,7 +159,7 @@ enum JSONFetch {
         guard (300..<400).contains(reply.status) else { return "returned \(reply.status)" }
         // The query is left out because it may contain confidential data.
         let target = reply.header("location").map { $0.prefix { $0 != "?" && $0 != "#" } }
-        let place = target.map { " to \(ServerText.cleaned($0, limit: 200))" } ?? ""
-        return "returned \(reply.status): refusing to follow the redirect\(place)"
+        let location = target.map { " to \(ServerText.cleaned($0, limit: 200))" } ?? ""
+        return "returned \(reply.status): refusing to follow the redirect\(location)"
     }
 }

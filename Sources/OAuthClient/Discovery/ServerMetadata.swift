@@ -104,11 +104,11 @@ struct ServerMetadata: Equatable, Sendable {
     /// The reason a document is not used.
     struct Problem: Error, Equatable {
         var message: String
-        var correction: Correction?
+        var correction: SuggestedSetting?
     }
 
     /// A change that would make the document usable for the session.
-    enum Correction: Equatable {
+    enum SuggestedSetting: Equatable {
         /// Use the issuer's name as spelled in the document.
         case spelling(String)
         /// Use the issuer of the document and the address of the document.
@@ -155,7 +155,7 @@ struct ServerMetadata: Equatable, Sendable {
     init(
         _ document: JSONObject,
         issuer: String?,
-        match: IssuerName.Match = .exact,
+        match: IssuerNameRules.Strictness = .exact,
         from url: EndpointURL? = nil,
         isInternal: Bool,
         written endpoints: EndpointOverrides = EndpointOverrides()
@@ -164,8 +164,10 @@ struct ServerMetadata: Equatable, Sendable {
         guard let named = document["issuer"]?.string, !named.isEmpty else {
             throw Problem(message: "the server metadata has no issuer")
         }
-        guard !IssuerName.isTemplate(named) else { throw .template(named) }
-        guard IssuerName.areSame(named, issuer, match) else { throw .otherIssuer(named, than: issuer, url) }
+        guard !IssuerNameRules.isTemplate(named) else { throw .template(named) }
+        guard IssuerNameRules.areSame(named, issuer, match) else {
+            throw .otherIssuer(named, than: issuer, url)
+        }
         guard named.utf8.count <= EndpointURL.longest, named.utf8.allSatisfy(\.isVisibleASCII) else {
             throw Problem(message: "the issuer in the server metadata is not printable ASCII without spaces")
         }
@@ -214,7 +216,7 @@ struct ServerMetadata: Equatable, Sendable {
     /// Returns the endpoint `name` if it can be used.
     ///
     /// If it cannot, it is added to ``unusable``.
-    private mutating func optional(_ name: String, _ value: Reader.Endpoint) -> EndpointURL? {
+    private mutating func optional(_ name: String, _ value: Reader.EndpointResult) -> EndpointURL? {
         switch value {
         case .usable(let url): return url
         case .absent: return nil
@@ -277,7 +279,7 @@ private struct Reader {
     var issuerIsLocal: Bool
     var written: [String: String]
 
-    enum Endpoint {
+    enum EndpointResult {
         case usable(EndpointURL)
         case absent
         /// The reason, without text of the server, as the end of a sentence that begins with the endpoint's
@@ -285,7 +287,7 @@ private struct Reader {
         case unusable(String)
     }
 
-    func endpoint(_ name: String) -> Endpoint {
+    func endpoint(_ name: String) -> EndpointResult {
         if let text = written[name] { return (try? EndpointURL(text)).map { .usable($0) } ?? .absent }
         guard let value = document[name], value != .null else { return .absent }
         guard let text = value.string else { return .unusable("is not a string") }
@@ -317,7 +319,7 @@ extension ServerMetadata.Problem {
         let name = ServerText.cleaned(named, limit: 200)
         let expected = expected ?? ""
         let message = "the server metadata is for issuer \(name), not \(expected)"
-        if IssuerName.differInSpelling(named, expected) {
+        if IssuerNameRules.differInSpelling(named, expected) {
             return Self(message: message, correction: .spelling(name))
         }
         return Self(message: message, correction: url.map { .address(issuer: name, $0.description) })

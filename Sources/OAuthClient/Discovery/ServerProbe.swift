@@ -35,7 +35,7 @@ struct ServerProbe {
         }
         guard case .oidc = profile.kind else { return await reach(profile.kind.identity.address) }
         let issuer = Issuer.Description(profile)
-        return await Discovery.fetch(issuer, tools).map { metadata in
+        return await ServerMetadataCache.fetch(issuer, tools).map { metadata in
             let trusted = metadata.lacksDocument ? "trusted" : "trusted, metadata matches the issuer"
             return ([trusted] + metadata.remarks).joined(separator: ", ")
         }

@@ -57,7 +57,7 @@ struct IDTokenVerifier: Sendable {
     /// - Returns: The subject of the token.
     /// - Throws: The reason the token is rejected.
     func verifyLogin(_ token: String, accessToken: String) async throws(RefreshFailure) -> String {
-        do throws(Refusal) {
+        do throws(VerificationError) {
             let parts = try parse(token)
             try rule { () throws(IDTokenRules.Problem) in
                 try rules.checkBinding(parts, accessToken: accessToken)
@@ -84,7 +84,7 @@ struct IDTokenVerifier: Sendable {
     /// nothing about the session: keys change, clocks differ, and a server that repeats a lost response may
     /// send the ID token of another access token.
     func objection(to token: String, accessToken: String, original: String?) async -> String? {
-        do throws(Refusal) {
+        do throws(VerificationError) {
             let parts = try parse(token)
             try rule { () throws(IDTokenRules.Problem) in
                 try rules.checkBinding(parts, accessToken: accessToken)
@@ -102,7 +102,7 @@ struct IDTokenVerifier: Sendable {
     }
 
     /// The reason a token is rejected, or cannot be verified now.
-    private enum Refusal: Error {
+    private enum VerificationError: Error {
         case broken(IDTokenRules.Problem)
         case undecided(RefreshFailure)
 
@@ -115,11 +115,13 @@ struct IDTokenVerifier: Sendable {
         }
     }
 
-    private func parse(_ token: String) throws(Refusal) -> JWTParts {
+    private func parse(_ token: String) throws(VerificationError) -> JWTParts {
         try rule { () throws(IDTokenRules.Problem) in try IDTokenRules.parts(token) }
     }
 
-    private func rule<Result>(_ check: () throws(IDTokenRules.Problem) -> Result) throws(Refusal) -> Result {
+    private func rule<Result>(
+        _ check: () throws(IDTokenRules.Problem) -> Result
+    ) throws(VerificationError) -> Result {
         do throws(IDTokenRules.Problem) {
             return try check()
         } catch {
@@ -130,7 +132,7 @@ struct IDTokenVerifier: Sendable {
     /// Verifies the signature with keys from the metadata only.
     ///
     /// The header's `jku`, `jwk`, `x5u` and `x5c` are ignored.
-    private func verifySignature(_ token: JWTParts) async throws(Refusal) {
+    private func verifySignature(_ token: JWTParts) async throws(VerificationError) {
         let algorithm = try rule { () throws(IDTokenRules.Problem) in try rules.algorithm(of: token) }
         guard !algorithm.isSymmetric else { return try verifyMAC(token, algorithm) }
         guard let url = metadata.keySet else {
@@ -167,7 +169,7 @@ struct IDTokenVerifier: Sendable {
         }
     }
 
-    private func verifyMAC(_ token: JWTParts, _ algorithm: SignatureAlgorithm) throws(Refusal) {
+    private func verifyMAC(_ token: JWTParts, _ algorithm: SignatureAlgorithm) throws(VerificationError) {
         guard let clientSecret else {
             throw .broken(.algorithm(algorithm.rawValue, accepted: rules.algorithms))
         }

@@ -4,7 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The members of the response to a ``CodeStep`` that the login request sends back with the user's code.
+/// The members of the response to a ``CodeDeliveryStep`` that the login request sends back with the user's code.
 ///
 /// All are sealed until the user enters the code.
 struct CarriedMembers {
@@ -33,7 +33,7 @@ struct CarriedMembers {
     }
 
     /// Adds the members to the body of a request.
-    func add(to body: JSONRequestBody.Members, from memory: SealedMemory) throws(RefreshFailure) {
+    func add(to body: JSONRequestBody.MemberWriter, from memory: SealedMemory) throws(RefreshFailure) {
         for (name, json) in members { try body.add(name, json: json, from: memory) }
     }
 

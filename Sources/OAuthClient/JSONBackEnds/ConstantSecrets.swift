@@ -64,7 +64,7 @@ struct ConstantSecrets: Sendable {
     private func problem(of secret: SecretID, inHeader: Bool) throws(RefreshFailure) -> String? {
         do {
             return try unsafe memory.open(secret) { bytes in
-                if inHeader { return unsafe HeaderText.isFit(bytes) ? nil : HeaderText.rule }
+                if inHeader { return unsafe HeaderValueSyntax.isFit(bytes) ? nil : HeaderValueSyntax.rule }
                 let isText =
                     unsafe bytes.count <= JSONConstants.maximumTextLength
                     && String(validating: bytes, as: UTF8.self) != nil
@@ -79,7 +79,7 @@ struct ConstantSecrets: Sendable {
 extension JSONConstants {
     /// Adds the constant members to the body of a request.
     func add(
-        to body: JSONRequestBody.Members,
+        to body: JSONRequestBody.MemberWriter,
         _ secrets: [String: SecretID],
         from memory: SealedMemory
     ) throws(RefreshFailure) {
@@ -89,7 +89,7 @@ extension JSONConstants {
     private static func add(
         _ entries: [Entry],
         _ parent: String,
-        to body: JSONRequestBody.Members,
+        to body: JSONRequestBody.MemberWriter,
         _ secrets: [String: SecretID],
         from memory: SealedMemory
     ) throws(RefreshFailure) {

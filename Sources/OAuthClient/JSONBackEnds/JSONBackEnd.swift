@@ -11,7 +11,7 @@ package struct JSONBackEnd: Equatable, Sendable {
     package var logoutURL: String?
     package var rules: JSONRules
     /// The request that makes the back end send a code to the user, or `nil` if a login sends a password.
-    package var codeStep: CodeStep?
+    package var codeStep: CodeDeliveryStep?
     package var constants: JSONConstants
 
     package init(
@@ -19,7 +19,7 @@ package struct JSONBackEnd: Equatable, Sendable {
         refreshURL: String,
         logoutURL: String?,
         rules: JSONRules = .common,
-        codeStep: CodeStep? = nil,
+        codeStep: CodeDeliveryStep? = nil,
         constants: JSONConstants = JSONConstants()
     ) {
         self.loginURL = loginURL
@@ -33,7 +33,7 @@ package struct JSONBackEnd: Equatable, Sendable {
 
 /// The request that makes the back end send a code to the user by mail or text message, the first step of a
 /// login.
-package struct CodeStep: Equatable, Sendable {
+package struct CodeDeliveryStep: Equatable, Sendable {
     /// The URL that the user name is sent to.
     package var url: String
     /// The members of the response that are sent to the login endpoint with the code.

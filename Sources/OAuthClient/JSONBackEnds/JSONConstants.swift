@@ -190,8 +190,8 @@ extension JSONConstants {
                 "must not contain \(name), which the agent sets itself"
             )
         }
-        guard case .text(let text) = header.value, !HeaderText.isFit(text.utf8) else { return nil }
-        return headerProblem("the value of \(name) must be \(HeaderText.rule)")
+        guard case .text(let text) = header.value, !HeaderValueSyntax.isFit(text.utf8) else { return nil }
+        return headerProblem("the value of \(name) must be \(HeaderValueSyntax.rule)")
     }
 }
 
@@ -223,7 +223,7 @@ enum ReservedHeader {
 }
 
 /// The syntax of header values.
-enum HeaderText {
+enum HeaderValueSyntax {
     static let rule =
         "up to \(JSONConstants.maximumHeaderLength) bytes of visible ASCII, with spaces only inside"
 

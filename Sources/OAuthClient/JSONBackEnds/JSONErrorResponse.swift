@@ -18,7 +18,7 @@ struct JSONErrorResponse: Equatable, Sendable {
         description =
             places.errors(in: object).lazy
             .compactMap { ($0["message"] ?? $0["error_description"] ?? $0["detail"])?.string }.first
-            ?? OAuthError.words(in: object)
+            ?? ReportedOAuthError.words(in: object)
     }
 
     /// Returns the code and the server's message as one text, such as "token_revoked: Signed out elsewhere".
@@ -67,7 +67,7 @@ extension JSONRules {
         if let over = sessionOver(refusal, purpose, status: reply.status, from: server) { return over }
         let code = refusal.codes.first
         if let code, JSONRules.sharedCodes.contains(code) {
-            answer.error = OAuthError(code: code, description: refusal.description)
+            answer.error = ReportedOAuthError(code: code, description: refusal.description)
             return FailureClassification.classify(answer, from: server)
         }
         var failure = FailureClassification.classify(answer, from: server)

@@ -52,7 +52,8 @@ struct JSONLogin {
 
     // MARK: Code
 
-    private func logInByCode(_ step: CodeStep, at url: String) async throws(LoginError) -> LoginGrant {
+    private func logInByCode(_ step: CodeDeliveryStep, at url: String) async throws(LoginError) -> LoginGrant
+    {
         // Check this first: no code must be sent if the user cannot enter it.
         guard dialogue.request.secret == nil else {
             throw misconfigured("the login requires a code that the server sends, not a password")
@@ -98,7 +99,7 @@ struct JSONLogin {
 
     /// Makes the back end send a code to `username`, once.
     private func requestCode(
-        _ step: CodeStep,
+        _ step: CodeDeliveryStep,
         for username: String
     ) async throws(LoginError) -> CarriedMembers {
         do throws(RefreshFailure) {

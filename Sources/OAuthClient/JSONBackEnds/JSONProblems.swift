@@ -24,9 +24,12 @@ extension JSONBackEnd {
             )
         }
         let carried = codeStep.carriedMembers.map(\.bytewise)
-        if carried.count > CodeStep.maximumCarried {
+        if carried.count > CodeDeliveryStep.maximumCarried {
             problems.append(
-                ServerProfileError("carry", "must not contain more than \(CodeStep.maximumCarried) names")
+                ServerProfileError(
+                    "carry",
+                    "must not contain more than \(CodeDeliveryStep.maximumCarried) names"
+                )
             )
         }
         if Set(carried).count < carried.count {

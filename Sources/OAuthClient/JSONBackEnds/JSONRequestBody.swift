@@ -14,10 +14,10 @@ final class JSONRequestBody: Sendable {
     /// Creates the body with the members that the closure `members` adds.
     init(
         contentType: String = "application/json",
-        _ members: (Members) throws(RefreshFailure) -> Void
+        _ members: (MemberWriter) throws(RefreshFailure) -> Void
     ) throws(RefreshFailure) {
         self.contentType = contentType
-        try Members.object(in: buffer, members)
+        try MemberWriter.object(in: buffer, members)
     }
 
     /// Calls `body` with the bytes.
@@ -29,16 +29,16 @@ final class JSONRequestBody: Sendable {
     ///
     /// The type is copyable only because the optimizer of Swift 6.3 crashes when it inlines code that lends a
     /// noncopyable value.
-    struct Members {
+    struct MemberWriter {
         private let buffer: WipingBuffer
         private let start: Int
 
         fileprivate static func object(
             in buffer: WipingBuffer,
-            _ members: (Members) throws(RefreshFailure) -> Void
+            _ members: (MemberWriter) throws(RefreshFailure) -> Void
         ) throws(RefreshFailure) {
             buffer.append(UInt8(ascii: "{"))
-            try members(Members(buffer: buffer, start: buffer.count))
+            try members(MemberWriter(buffer: buffer, start: buffer.count))
             buffer.append(UInt8(ascii: "}"))
         }
 
@@ -94,10 +94,10 @@ final class JSONRequestBody: Sendable {
         /// Adds a member with an object.
         func add(
             _ name: String,
-            _ members: (Members) throws(RefreshFailure) -> Void
+            _ members: (MemberWriter) throws(RefreshFailure) -> Void
         ) throws(RefreshFailure) {
             begin(name)
-            try Members.object(in: buffer, members)
+            try MemberWriter.object(in: buffer, members)
         }
 
         private func begin(_ name: String) {

@@ -116,7 +116,7 @@ struct JSONServer: AuthorizationServer {
     func tokens(
         from address: String,
         refreshing sent: SecretID? = nil,
-        _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
+        _ members: (JSONRequestBody.MemberWriter) throws(RefreshFailure) -> Void
     ) async throws(FailedRenewal) -> GrantedTokens {
         let answer: Answer
         do throws(RefreshFailure) {
@@ -135,9 +135,13 @@ struct JSONServer: AuthorizationServer {
             let (response, kept) = try read(answer)
             return try tools.seal(response, requestedAt: answer.requestedAt, sent: sent, kept: kept)
         } catch {
-            let content = TokenEndpointResponse(answer.reply, rules.tokenNames(in: answer.purpose))
+            let content = TokenResponseBody(answer.reply, rules.tokenNames(in: answer.purpose))
                 .flatMap { rules.leftover(in: $0.object, answer.purpose) }
-            let leftover = UnusedRefreshToken(content, rules.fields.renewal, requestedAt: answer.requestedAt)
+            let leftover = RescuableRefreshToken(
+                content,
+                rules.fields.renewal,
+                requestedAt: answer.requestedAt
+            )
             throw FailedRenewal(failure: error, leftover: answer.isSuccess ? leftover : nil)
         }
     }
@@ -146,7 +150,7 @@ struct JSONServer: AuthorizationServer {
     private func read(_ answer: Answer) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
         let purpose = answer.purpose
         guard answer.isSuccess,
-            let found = TokenEndpointResponse(answer.reply, rules.tokenNames(in: purpose)),
+            let found = TokenResponseBody(answer.reply, rules.tokenNames(in: purpose)),
             !rules.isRefusal(found.object, purpose)
         else { throw failure(answer) }
         do throws(TokenResponse.Problem) {
@@ -167,7 +171,7 @@ struct JSONServer: AuthorizationServer {
 
     /// Sends a request with `members` and the constant members and headers of the back end.
     func post(
-        _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void,
+        _ members: (JSONRequestBody.MemberWriter) throws(RefreshFailure) -> Void,
         to address: String,
         for purpose: JSONPurpose,
         bearer: SecretID? = nil

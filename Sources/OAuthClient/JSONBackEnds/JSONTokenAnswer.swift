@@ -23,8 +23,8 @@ extension TokenResponse {
 
 extension JSONRules.Fields {
     /// The names of the members with the refresh token and its lifetime.
-    var renewal: RenewalMembers {
-        RenewalMembers(token: refreshToken, lifetimes: [refreshExpiresIn], unit: expiresInUnit)
+    var renewal: RefreshTokenMemberNames {
+        RefreshTokenMemberNames(token: refreshToken, lifetimes: [refreshExpiresIn], unit: expiresInUnit)
     }
 }
 

@@ -105,7 +105,7 @@ final class AuthorizationTransaction: Sendable {
         if let issuer, named.map({ $0.bytewise != issuer.bytewise }) ?? namesIssuer { return .mixedUp }
         if let code = AuthorizationTransaction.single("error", in: parameters) {
             let description = AuthorizationTransaction.single("error_description", in: parameters)
-            return .refused(.refusal(OAuthError(code: code, description: description)))
+            return .refused(.refusal(ReportedOAuthError(code: code, description: description)))
         }
         guard let code = AuthorizationTransaction.single("code", in: parameters), !code.isEmpty,
             code.utf8.count <= AuthorizationTransaction.codeLimit,
@@ -144,7 +144,7 @@ extension AuthorizationTransaction.Response {
 extension RefreshFailure {
     /// Returns the failure for an error that the authorization endpoint sent through the browser (RFC 6749
     /// §4.1.2.1).
-    fileprivate static func refusal(_ error: OAuthError) -> RefreshFailure {
+    fileprivate static func refusal(_ error: ReportedOAuthError) -> RefreshFailure {
         let answer = TokenErrorResponse(status: 400, error: error)
         var failure = FailureClassification.classify(answer, from: "")
         failure.message = ServerText.cleaned("the server rejected the login: \(error.text)")

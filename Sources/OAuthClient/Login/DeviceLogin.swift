@@ -164,9 +164,9 @@ struct DeviceGrant: Sendable {
         completeURI = object[names.completeURI]?.string.flatMap {
             (try? EndpointURL($0)) == nil ? nil : $0
         }
-        expiresIn = min(LifetimeMember.read(object[names.expiresIn]) ?? .seconds(600), .seconds(86_400))
+        expiresIn = min(LifetimeParser.read(object[names.expiresIn]) ?? .seconds(600), .seconds(86_400))
         expiresAt = requestedAt + expiresIn
-        let asked = LifetimeMember.read(object["interval"]) ?? DeviceGrant.defaultInterval
+        let asked = LifetimeParser.read(object["interval"]) ?? DeviceGrant.defaultInterval
         interval = min(max(asked, .seconds(1)), DeviceGrant.maximumInterval)
     }
 

@@ -142,7 +142,7 @@ extension StandardServer {
     }
 }
 
-extension AuthorizationRequest {
+extension AuthorizationRequestOptions {
     /// The redirect URI of a registration, without a port if any port is accepted.
     fileprivate var registeredURI: String {
         guard case .port(0) = redirect else { return redirectURI(port: place?.port ?? 0) }

@@ -5,11 +5,11 @@ import TokenCore
 
 /// The registry of clients that servers have registered for the agent, and of registrations in flight.
 ///
-/// - Entry points: ``registration(for:standing:register:)`` for a login, ``registration(of:at:)`` afterwards.
+/// - Entry points: ``registration(for:status:register:)`` for a login, ``registration(of:at:)`` afterwards.
 /// - May not: hand out a client before it is stored durably.
 actor Registrar {
     /// The use that can be made of an existing registration.
-    enum Standing: Sendable {
+    enum RegistrationStatus: Sendable {
         /// The registration can be used for logins.
         case good
         /// Existing logins continue with the registration.
@@ -49,17 +49,17 @@ actor Registrar {
     ///
     /// - Parameters:
     ///   - purpose: The purpose of the client.
-    ///   - standing: Returns the standing of an existing client. One that is `gone` is dropped.
+    ///   - status: Returns the status of an existing client. One that is `gone` is dropped.
     ///   - register: Registers a new client.
     /// - Returns: The client, which is stored durably.
     /// - Throws: The reason there is no client.
     func registration(
         for purpose: ClientRegistration.LookupKey,
-        standing: @escaping @Sendable (ClientRegistration) async throws(RefreshFailure) -> Standing,
+        status: @escaping @Sendable (ClientRegistration) async throws(RefreshFailure) -> RegistrationStatus,
         register: @escaping @Sendable () async throws(RefreshFailure) -> ClientRegistration
     ) async throws(RefreshFailure) -> ClientRegistration {
         if let task = underWay[purpose] { return try await task.value.get() }
-        let task = Task { await find(purpose, standing, register) }
+        let task = Task { await find(purpose, status, register) }
         underWay[purpose] = task
         let result = await task.value
         underWay[purpose] = nil
@@ -68,13 +68,13 @@ actor Registrar {
 
     private func find(
         _ purpose: ClientRegistration.LookupKey,
-        _ standing: @Sendable (ClientRegistration) async throws(RefreshFailure) -> Standing,
+        _ status: @Sendable (ClientRegistration) async throws(RefreshFailure) -> RegistrationStatus,
         _ register: @Sendable () async throws(RefreshFailure) -> ClientRegistration
     ) async -> Result<ClientRegistration, RefreshFailure> {
         do throws(RefreshFailure) {
             let known = await store.registrations().filter { $0.purpose == purpose }
             if let latest = known.last {
-                switch try await standing(latest) {
+                switch try await status(latest) {
                 case .good: return .success(latest)
                 case .ending: break
                 case .gone: await drop(latest)

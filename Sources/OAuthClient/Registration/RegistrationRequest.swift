@@ -31,7 +31,7 @@ struct RegistrationRequest: Sendable {
             reply = try await ask(url, redirectURIs, for: RegistrationRequest.plainGrants)
         }
         let object = reply.jsonObject
-        guard [200, 201].contains(reply.status), let object, OAuthError(object) == nil else {
+        guard [200, 201].contains(reply.status), let object, ReportedOAuthError(object) == nil else {
             throw refusal(reply, url)
         }
         return try RegistrationResponse(asked: purpose, redirectURIs, method, from: url).read(
@@ -64,7 +64,7 @@ struct RegistrationRequest: Sendable {
         }
         var ports: Set<Int> = []
         while ports.count < 8 { ports.insert(.random(in: RegistrationRequest.ports)) }
-        return ports.sorted().map { AuthorizationRequest(redirect: .port($0)).redirectURI(port: $0) }
+        return ports.sorted().map { AuthorizationRequestOptions(redirect: .port($0)).redirectURI(port: $0) }
     }
 
     /// Ports below those that Linux uses for outgoing connections (`ip_local_port_range`).
@@ -73,7 +73,7 @@ struct RegistrationRequest: Sendable {
     private var scope: String {
         let offered = metadata.scopes?.map(\.text) ?? []
         // A client registered for fewer scopes could not request more later.
-        let all = NamedScopes.checked(offered + profile.scopes) ?? profile.scopes
+        let all = ScopeValidator.checked(offered + profile.scopes) ?? profile.scopes
         return all.joined(separator: " ")
     }
 
@@ -88,7 +88,7 @@ struct RegistrationRequest: Sendable {
 
     private static func isRefusalOfMetadata(_ reply: ServerResponse) -> Bool {
         reply.status == 400
-            && reply.jsonObject.flatMap { OAuthError($0) }?.code == "invalid_client_metadata"
+            && reply.jsonObject.flatMap { ReportedOAuthError($0) }?.code == "invalid_client_metadata"
     }
 
     private func ask(
@@ -105,7 +105,8 @@ struct RegistrationRequest: Sendable {
         return try await tools.send(request)
     }
 
-    private func describe(_ body: JSONRequestBody.Members, _ redirectURIs: [String], _ grants: [String]) {
+    private func describe(_ body: JSONRequestBody.MemberWriter, _ redirectURIs: [String], _ grants: [String])
+    {
         body.add("client_name", "tokenagent")
         body.add("application_type", "native")
         body.add("redirect_uris", redirectURIs)

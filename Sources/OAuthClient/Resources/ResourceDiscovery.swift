@@ -62,19 +62,19 @@ struct ResourceDiscovery: Sendable {
         let places =
             named.isEmpty
             ? WellKnownURL.protectedResource(url) : Array(named.prefix(ResourceDiscovery.maximumNamed))
-        do throws(JSONFetch.Miss) {
+        do throws(JSONFetch.FetchError) {
             return try await first(of: places, isPublic: isPublic) { object, place throws(RefreshFailure) in
                 try ResourceDiscovery.metadata(object, from: place, of: url)
             }
         } catch {
             // A document about another resource is an error, not a missing document.
-            if named.isEmpty, allowsOwnServer, error.sign < .wrongDocument,
+            if named.isEmpty, allowsOwnServer, error.kind < .wrongDocument,
                 let own = try await ownServer(of: url, isPublic: isPublic)
             {
                 return own
             }
             var failure = error.failure
-            guard error.sign < .wrongDocument, failure.kind == .misconfigured else { throw failure }
+            guard error.kind < .wrongDocument, failure.kind == .misconfigured else { throw failure }
             failure.message = ServerText.cleaned(
                 "the resource names no issuer: \(failure.message)"
             )
@@ -92,15 +92,15 @@ struct ResourceDiscovery: Sendable {
     ) async throws(RefreshFailure) -> ResourceMetadata? {
         let origin = try EndpointURL(url.origin, of: "resource")
         let places = [WellKnownURL.authorizationServer(origin)]
-        do throws(JSONFetch.Miss) {
+        do throws(JSONFetch.FetchError) {
             let issuer = try await first(of: places, isPublic: isPublic) { object, _ throws(RefreshFailure) in
                 object["issuer"]?.string
             }
             return issuer.flatMap {
-                IssuerName.areSame($0, url.origin) ? ResourceMetadata(ownServer: $0) : nil
+                IssuerNameRules.areSame($0, url.origin) ? ResourceMetadata(ownServer: $0) : nil
             }
         } catch {
-            guard error.sign != .outage else { throw error.failure }
+            guard error.kind != .outage else { throw error.failure }
             return nil
         }
     }
@@ -110,7 +110,7 @@ struct ResourceDiscovery: Sendable {
         of places: [String],
         isPublic: Bool,
         _ read: (JSONObject, EndpointURL) throws(RefreshFailure) -> Value
-    ) async throws(JSONFetch.Miss) -> Value {
+    ) async throws(JSONFetch.FetchError) -> Value {
         try await JSONFetch.first(
             of: places,
             trust: trust,

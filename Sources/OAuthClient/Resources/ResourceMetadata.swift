@@ -48,7 +48,7 @@ struct ResourceMetadata: Equatable, Sendable {
     }
 
     func names(_ issuer: String) -> Bool {
-        servers.contains { IssuerName.areSame($0, issuer) }
+        servers.contains { IssuerNameRules.areSame($0, issuer) }
     }
 }
 
@@ -64,7 +64,7 @@ extension EndpointURL {
 }
 
 /// The scopes in a server's text, reduced to those that are allowed in a URL.
-enum NamedScopes {
+enum ScopeValidator {
     /// The maximum numbers of scopes and of bytes of all together: more than any server has, but not more
     /// than servers accept.
     private static let maximumWords = 64

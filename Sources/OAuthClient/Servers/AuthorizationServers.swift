@@ -18,7 +18,7 @@ import TokenCore
 /// - May not: store tokens outside sealed memory, or return texts of a server with secrets in them.
 /// - Safe to call from any thread.
 package final class AuthorizationServers: AuthorizationServing {
-    private struct Configured {
+    private struct ServerTable {
         var servers: [SessionName: any AuthorizationServer] = [:]
         /// The issuers of ``servers``, by their configuration.
         var issuers: [Issuer.Description: Issuer] = [:]
@@ -36,7 +36,7 @@ package final class AuthorizationServers: AuthorizationServing {
     private let transport: HTTPTransport?
     private let answers: (any ResponseRecordingProviding)?
     private let proxies: ProxyRoutes
-    private let configured = Mutex(Configured())
+    private let configured = Mutex(ServerTable())
 
     /// Serves `profiles`, which have been validated.
     ///
@@ -64,7 +64,7 @@ package final class AuthorizationServers: AuthorizationServing {
         door: GuardConnector? = nil,
         variables: ProxyVariables = .none,
         eventLoopGroup: any EventLoopGroup,
-        workflow: WorkflowIdentity? = nil,
+        workflow: GitHubActionsTokenService? = nil,
         userAgent: String = "tokenagent",
         sleep: @escaping Sleeping = { try await Task.sleep(for: $0, clock: .continuous) }
     ) {
@@ -112,7 +112,7 @@ package final class AuthorizationServers: AuthorizationServing {
     package func replaceProfiles(_ profiles: [SessionName: ServerProfile]) {
         configured.withLock { configured in
             let old = configured
-            configured = Configured()
+            configured = ServerTable()
             configured.servers.reserveCapacity(profiles.count)
             for (name, server) in old.servers where profiles[name] == server.profile {
                 let issuer = Issuer.Description(server.profile)
@@ -254,8 +254,10 @@ package final class AuthorizationServers: AuthorizationServing {
         trust: ServerTrust
     ) async -> Result<IssuerCapabilities, RefreshFailure> {
         let description = Issuer.Description(issuer: issuer, address: address, trust: trust)
-        let match: IssuerName.Match = issuer == nil ? .any : .spelling
-        return await Discovery.fetch(description, tools, match: match).map { IssuerCapabilities($0) }
+        let match: IssuerNameRules.Strictness = issuer == nil ? .any : .spelling
+        return await ServerMetadataCache.fetch(description, tools, match: match).map {
+            IssuerCapabilities($0)
+        }
     }
 
     /// Probes a protected resource that no session uses yet, and the issuer it names.
@@ -267,7 +269,7 @@ package final class AuthorizationServers: AuthorizationServing {
     ) async -> Result<ResourceCapabilities, RefreshFailure> {
         let profile = ServerProfile(kind: .resource(resource), client: ClientIdentity(""), trust: trust)
         do throws(RefreshFailure) {
-            let server = ResourceServer(profile: profile, resource: resource, tools: tools)
+            let server = ResourceAuthorizationServer(profile: profile, resource: resource, tools: tools)
             return .success(try await server.offer())
         } catch {
             return .failure(error)
@@ -287,7 +289,7 @@ package final class AuthorizationServers: AuthorizationServing {
             switch profile.kind {
             case .oidc, .oauth2: StandardServer(profile: profile, issuer: issuer, tools: tools)
             case .resource(let resource):
-                ResourceServer(profile: profile, resource: resource, tools: tools)
+                ResourceAuthorizationServer(profile: profile, resource: resource, tools: tools)
             case .json(let backEnd): JSONServer(profile: profile, backEnd: backEnd, tools: tools)
             case .cognito(let pool): CognitoServer(profile: profile, pool: pool, tools: tools)
             case .command(let source): CommandServer(profile: profile, source: source, tools: tools)

@@ -243,7 +243,7 @@ struct ClientAuthentication: Sendable {
 
 extension ServerResponse {
     /// The code of an OAuth error, or `nil` if the response is not one.
-    var oauthCode: String? { jsonObject.flatMap { OAuthError($0) }?.code }
+    var oauthCode: String? { jsonObject.flatMap { ReportedOAuthError($0) }?.code }
 
     fileprivate var isRejectedClient: Bool { oauthCode?.bytewise == "invalid_client" }
 

@@ -16,7 +16,7 @@ struct ServerDependencies: Sendable {
     var eventLoop: any EventLoop
     var sleep: Sleeping
     /// The tokens of the GitHub Actions job that started the agent, or `nil` if none did.
-    var workflow: WorkflowIdentity?
+    var workflow: GitHubActionsTokenService?
     /// The nonces for proofs, shared by all servers with these dependencies.
     var proofNonces = ProofNonces()
     /// The registered clients, which are shared as well: servers of one issuer have the same clients.

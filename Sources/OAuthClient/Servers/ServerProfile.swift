@@ -39,7 +39,7 @@ package struct ServerProfile: Equatable, Sendable {
     /// The flow of a login that names none.
     package var flow: LoginFlow
     /// The parameters of a browser login in addition to ``scopes``.
-    package var authorization: AuthorizationRequest
+    package var authorization: AuthorizationRequestOptions
     /// The value of `audience`, for vendors that require it.
     package var audience: String?
     /// The values of `resource`: absolute URIs without fragment (RFC 8707 §2).
@@ -63,7 +63,7 @@ package struct ServerProfile: Equatable, Sendable {
         client: ClientIdentity,
         scopes: [String] = [],
         flow: LoginFlow = .browser,
-        authorization: AuthorizationRequest = AuthorizationRequest(),
+        authorization: AuthorizationRequestOptions = AuthorizationRequestOptions(),
         audience: String? = nil,
         resources: [String] = [],
         grant: TokenGrant? = nil,

@@ -38,7 +38,7 @@ extension ServerProfile.Kind {
 
     /// Returns the errors of an issuer with its metadata at `metadata`, or of an address if that is `nil`.
     private static func problems(_ issuer: String, _ metadata: String?) -> [ServerProfileError] {
-        guard !IssuerName.isTemplate(issuer) else {
+        guard !IssuerNameRules.isTemplate(issuer) else {
             let message = "must be the issuer of one tenant: a template with {…} is not supported"
             return [ServerProfileError("issuer", message)]
         }

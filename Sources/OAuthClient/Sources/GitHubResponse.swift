@@ -26,7 +26,7 @@ struct GitHubResponse {
         else { throw broken("the response has no token or no expiry") }
         // Both times are the server's own, so a wrong clock on this machine has no effect.
         let life = end - (reply.serverTime ?? now)
-        return (token, min(max(life, .zero), LifetimeMember.longest))
+        return (token, min(max(life, .zero), LifetimeParser.longest))
     }
 
     /// Returns the number of an installation.

@@ -84,7 +84,7 @@ struct PrintedToken: Equatable, Sendable {
     }
 
     private static func end(_ value: JSONValue, isLifetime: Bool) -> Expiry? {
-        if isLifetime { return LifetimeMember.read(value).map(Expiry.after) }
+        if isLifetime { return LifetimeParser.read(value).map(Expiry.after) }
         if let text = value.string, let time = ZonedTime.read(text) { return .at(time) }
         guard let seconds = value.double ?? value.string.flatMap(JSONNumber.double), seconds >= 0,
             seconds < 1e11
@@ -105,7 +105,7 @@ struct PrintedToken: Equatable, Sendable {
             left = WallTime(secondsSince1970: expiry) - now
         }
         guard left > .zero else { throw OutputError(message: "printed a token that has expired") }
-        return min(left, LifetimeMember.longest)
+        return min(left, LifetimeParser.longest)
     }
 }
 

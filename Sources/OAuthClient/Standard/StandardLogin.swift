@@ -101,7 +101,9 @@ struct StandardLogin {
         request.headers = [("accept", "application/json")]
         do throws(RefreshFailure) {
             let reply = try await authentication.send(request, tools)
-            if [200, 201].contains(reply.status), let object = reply.jsonObject, OAuthError(object) == nil {
+            if [200, 201].contains(reply.status), let object = reply.jsonObject,
+                ReportedOAuthError(object) == nil
+            {
                 return object
             }
             let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)

@@ -126,7 +126,7 @@ struct StandardRevocation {
 
     private func addition(after reply: ServerResponse) -> RetryCredential? {
         if reply.status == 401 { return tokens.accessToken.map { .bearer($0) } }
-        let error = reply.jsonObject.flatMap { OAuthError($0) }
+        let error = reply.jsonObject.flatMap { ReportedOAuthError($0) }
         return reply.status == 400 && error?.code.bytewise == "invalid_request" ? .emptySecret : nil
     }
 

@@ -19,7 +19,7 @@ struct StandardServer: AuthorizationServer {
     /// A login may request more scopes than the configuration.
     var profile: ServerProfile
     let tools: ServerDependencies
-    let discovery: Discovery
+    let discovery: ServerMetadataCache
     let keys: KeySetCache
     /// The reader of the secret or key that proves the client's identity.
     var secrets: SecretReader

@@ -44,7 +44,7 @@ struct TokenEndpoint: Sendable {
         /// none would help.
         var proofTime: WallTime?
         /// The refresh token of a successful response that could not be used.
-        var leftover: UnusedRefreshToken?
+        var leftover: RescuableRefreshToken?
     }
 
     /// Sends `form` like ``send(_:)``, for callers that can find the endpoint elsewhere.
@@ -172,9 +172,9 @@ struct TokenEndpoint: Sendable {
     ///
     /// - Throws: The classified failure if there is no token response.
     private func read(_ reply: ServerResponse) throws(RefreshFailure) -> TokenResponse {
-        let found = TokenEndpointResponse(reply, .standard)
-        if reply.status == 200 || reply.status == 201, let found, OAuthError(found.object) == nil,
-            !OAuthError.isNamed(in: found.object)
+        let found = TokenResponseBody(reply, .standard)
+        if reply.status == 200 || reply.status == 201, let found, ReportedOAuthError(found.object) == nil,
+            !ReportedOAuthError.isNamed(in: found.object)
         {
             do throws(TokenResponse.Problem) {
                 var answer = try TokenResponse(
@@ -189,7 +189,7 @@ struct TokenEndpoint: Sendable {
                 throw error.failure(of: url.hostAndPort)
             }
         }
-        let object = found?.object ?? TokenEndpointResponse.refusal(in: reply)
+        let object = found?.object ?? TokenResponseBody.refusal(in: reply)
         var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
         answer.hadProof = prover != nil
         answer.hadPassword = showsPassword
@@ -201,12 +201,12 @@ struct TokenEndpoint: Sendable {
         throw failure
     }
 
-    private func leftover(of reply: ServerResponse, requestedAt: Instant) -> UnusedRefreshToken? {
+    private func leftover(of reply: ServerResponse, requestedAt: Instant) -> RescuableRefreshToken? {
         guard (200..<300).contains(reply.status),
-            let object = TokenEndpointResponse(reply, .standard)?.object,
-            OAuthError(object) == nil
+            let object = TokenResponseBody(reply, .standard)?.object,
+            ReportedOAuthError(object) == nil
         else { return nil }
-        return UnusedRefreshToken(object, .standard, requestedAt: requestedAt)
+        return RescuableRefreshToken(object, .standard, requestedAt: requestedAt)
     }
 }
 
@@ -237,9 +237,9 @@ extension ServerResponse {
         let challenges = headers.filter { $0.name == "www-authenticate" }.map { $0.value.bytewise.lowercased }
         return TokenErrorResponse(
             status: status,
-            error: object.flatMap { OAuthError($0) },
-            said: object.flatMap { OAuthError.words(in: $0) },
-            namesError: object.map { OAuthError.isNamed(in: $0) } ?? false,
+            error: object.flatMap { ReportedOAuthError($0) },
+            said: object.flatMap { ReportedOAuthError.words(in: $0) },
+            namesError: object.map { ReportedOAuthError.isNamed(in: $0) } ?? false,
             isHTML: isHTML,
             wantsBasic: challenges.contains { $0.hasPrefix("basic") },
             retryAfter: header("retry-after").flatMap { RetryAfter.read($0, at: now) }
@@ -260,7 +260,7 @@ enum TokenLifetime {
     /// thousand times too long.
     static func of(_ answer: TokenResponse, at now: WallTime) -> Duration? {
         let clock = answer.serverTime ?? now
-        let told = answer.expiresIn ?? answer.expiresAt.flatMap { LifetimeMember.positive($0 - clock) }
+        let told = answer.expiresIn ?? answer.expiresAt.flatMap { LifetimeParser.positive($0 - clock) }
         guard let claims = JWTParts(answer.accessToken)?.claims, let expiry = claims.seconds("exp") else {
             return told
         }
@@ -278,7 +278,7 @@ enum TokenLifetime {
         guard let claims = JWTParts(token)?.claims, let expiry = claims.seconds("exp") else { return nil }
         guard let serverTime = answer.serverTime else { return ofNewToken(claims, until: expiry, at: now) }
         let left = max(.zero, WallTime(secondsSince1970: expiry) - serverTime)
-        return min(left, claims.wholeLife.map(Duration.seconds) ?? left, LifetimeMember.longest)
+        return min(left, claims.wholeLife.map(Duration.seconds) ?? left, LifetimeParser.longest)
     }
 
     /// Returns the lifetime of a token that was issued just now, whose whole lifetime corrects a clock that
@@ -286,8 +286,8 @@ enum TokenLifetime {
     private static func ofNewToken(_ claims: JSONObject, until expiry: Int64, at now: WallTime) -> Duration {
         let whole = claims.wholeLife.map(Duration.seconds)
         let left = WallTime(secondsSince1970: expiry) - now
-        guard left > .zero else { return min(whole ?? .zero, LifetimeMember.longest) }
-        return min(left, whole ?? left, LifetimeMember.longest)
+        guard left > .zero else { return min(whole ?? .zero, LifetimeParser.longest) }
+        return min(left, whole ?? left, LifetimeParser.longest)
     }
 
     /// Returns the lifetime of the refresh token that the response states, or else the one in a JWT's claims.
@@ -296,6 +296,6 @@ enum TokenLifetime {
         guard let token = answer.refreshToken, let claims = JWTParts(token)?.claims,
             let whole = claims.wholeLife.map(Duration.seconds)
         else { return nil }
-        return RefreshLifetime(min(whole, LifetimeMember.longest), source: .presumed)
+        return RefreshLifetime(min(whole, LifetimeParser.longest), source: .presumed)
     }
 }

@@ -29,10 +29,10 @@ final class GitHubActionsVariables {
     /// Seals the secret.
     ///
     /// - Returns: The identity of the job, or `nil` while `memory` is locked.
-    func identity(in memory: SealedMemory) -> WorkflowIdentity? {
+    func identity(in memory: SealedMemory) -> GitHubActionsTokenService? {
         guard
             let secret = try? unsafe bearer.withUnsafeBytes({ unsafe try memory.seal($0, as: .clientSecret) })
         else { return nil }
-        return WorkflowIdentity(address: String(decoding: address, as: UTF8.self), bearer: secret)
+        return GitHubActionsTokenService(address: String(decoding: address, as: UTF8.self), bearer: secret)
     }
 }

@@ -56,7 +56,7 @@ struct AddCommand: ParsableCommand {
     @Flag(name: .customLong("print"), help: "Print the file and write nothing.")
     var isPrinted = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func validate() throws {
         let source = grant.source
@@ -108,7 +108,7 @@ struct AddCommand: ParsableCommand {
         if let spelling = server.adoptSpelling(of: offer) { try say(spelling) }
         for remark in offer?.remarks ?? [] { try say("Note: \(remark)") }
         let newSession = try prompts.newSession(named: file.name, at: server, offer)
-        let chosen = try ResolvedSession(newSession, offer)
+        let chosen = try FlowAndScopes(newSession, offer)
         let text = try SessionDraft(newSession, chosen, offer).text
         guard !isPrinted else { return try StandardOutput.write(Array(text.utf8)) }
         let takeover = try put(file, text)
@@ -120,10 +120,10 @@ struct AddCommand: ParsableCommand {
     private func put(
         _ file: SessionFile,
         _ text: String
-    ) throws(AgentError) -> SessionFileReload.SessionLoadResult {
+    ) throws(AgentError) -> SessionFileReload.NotesAndRemedy {
         let reload = SessionFileReload(endpoint: agent.endpoint)
         // Read the secret first: without it nothing is written.
-        let secret = try client.readsSecret ? ClientSecretRequest.secret() : nil
+        let secret = try client.readsSecret ? ClientSecretStorageRequest.secret() : nil
         try file.put(text)
         guard let secret else { return try reload.apply(file) }
         let takeover = try reload.apply(file)
@@ -134,7 +134,7 @@ struct AddCommand: ParsableCommand {
     private func report(
         _ file: SessionFile,
         _ newSession: NewSession,
-        _ chosen: ResolvedSession,
+        _ chosen: FlowAndScopes,
         _ offer: ServerProbeMessage?,
         _ notes: [String]
     ) throws(AgentError) {
@@ -181,7 +181,7 @@ struct AddCommand: ParsableCommand {
         }
         let isImported = chosen == .import
         let login = "tokenctl login \(newSession.name)\(isImported ? " --refresh-token-stdin" : "")"
-        guard remedy == nil, !isImported, try Question.agreement(to: "Log in now?") == true else {
+        guard remedy == nil, !isImported, try TerminalPrompts.agreement(to: "Log in now?") == true else {
             return try sayNext(login, after: remedy)
         }
         let conversation = LoginProgressClient(

@@ -20,7 +20,7 @@ struct RemoveCommand: ParsableCommand {
     @Flag(name: .customLong("local"), help: "Erase the tokens without revoking them at the server.")
     var isLocal = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         let file = try SessionFile(session.name, for: agent.endpoint)

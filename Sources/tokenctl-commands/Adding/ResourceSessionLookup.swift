@@ -43,7 +43,7 @@ struct ResourceSessionLookup {
         // logins.
         server.issuer = issuer
         let newSession = NewSession(name: name, server: server, client: NewSessionClient())
-        let draft = try SessionDraft(newSession, try ResolvedSession(newSession, offer), offer)
+        let draft = try SessionDraft(newSession, try FlowAndScopes(newSession, offer), offer)
         let file = try SessionFile(name, for: endpoint)
         try file.put(draft.text)
         let takeover = try SessionFileReload(endpoint: endpoint).apply(file)
@@ -79,7 +79,7 @@ struct ResourceSessionLookup {
         if let issuer, issuer.bytewise == found.bytewise { return }
         // With --json the user has not seen what to confirm.
         let question = "Create a session and log in to this issuer?"
-        switch try isJSON ? nil : Question.agreement(to: question, emptyAgrees: false) {
+        switch try isJSON ? nil : TerminalPrompts.agreement(to: question, emptyAgrees: false) {
         case true?: return
         case false?: throw AgentError(.denied, "no session created")
         case nil:

@@ -89,8 +89,7 @@ extension SessionDraft {
     ///   - chosen: The choices made for it.
     ///   - offer: The capabilities of the issuer, for a comment.
     /// - Throws: ``AgentError`` with the code `badRequest` for an issuer that is not a Cognito user pool.
-    init(_ newSession: NewSession, _ chosen: ResolvedSession, _ offer: ServerProbeMessage?) throws(AgentError)
-    {
+    init(_ newSession: NewSession, _ chosen: FlowAndScopes, _ offer: ServerProbeMessage?) throws(AgentError) {
         self.init(name: newSession.name)
         let (server, client, preset) = (newSession.server, newSession.client, newSession.server.preset)
         note("Written by tokenctl add; change it as you like. tokenctl remove \(name) deletes it.")

@@ -70,8 +70,8 @@ struct SessionFile {
     /// - Throws: ``AgentError``. The configuration is then unchanged.
     func put(_ text: String) throws(AgentError) {
         try makeDirectory()
-        LockedTemporaryDirectory.removeLeftovers(in: directory, named: SessionFileDraft.prefix)
-        let draft = try SessionFileDraft(of: self)
+        LockedTemporaryDirectory.removeLeftovers(in: directory, named: StagedSessionFile.prefix)
+        let draft = try StagedSessionFile(of: self)
         try draft.write(text)
         try draft.check()
         try draft.putInPlace()
@@ -107,7 +107,7 @@ struct SessionFile {
 }
 
 /// A session file that is not in use yet, in a hidden directory that is not read and is removed with it.
-private struct SessionFileDraft: ~Copyable {
+private struct StagedSessionFile: ~Copyable {
     private let file: SessionFile
     private let directory: LockedTemporaryDirectory
     private var path: String { "\(directory.path)/\(file.name).toml" }
@@ -117,7 +117,7 @@ private struct SessionFileDraft: ~Copyable {
 
     /// Creates the directory.
     init(of file: SessionFile) throws(AgentError) {
-        directory = try LockedTemporaryDirectory(in: file.directory, named: SessionFileDraft.prefix)
+        directory = try LockedTemporaryDirectory(in: file.directory, named: StagedSessionFile.prefix)
         self.file = file
     }
 

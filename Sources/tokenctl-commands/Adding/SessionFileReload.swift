@@ -7,7 +7,7 @@ import Text
 /// The reload of a running agent after a session file was written or removed.
 struct SessionFileReload {
     /// The result of loading a new file.
-    struct SessionLoadResult: Equatable {
+    struct NotesAndRemedy: Equatable {
         /// The notes for the user, one clause each.
         var notes: [String] = []
         /// The command that must be run before a login to the session, or `nil`.
@@ -21,17 +21,17 @@ struct SessionFileReload {
     /// - Parameter file: The new file.
     /// - Returns: The notes for the user. Without a running agent there are none.
     /// - Throws: ``AgentError`` with the code `misconfigured` if the agent rejects the file.
-    func apply(_ file: SessionFile) throws(AgentError) -> SessionLoadResult {
+    func apply(_ file: SessionFile) throws(AgentError) -> NotesAndRemedy {
         let answer: ReloadMessage
         do throws(AgentError) {
             answer = try reload()
         } catch {
             switch error.code {
             // The next agent reads the file when it starts.
-            case .noAgent: return SessionLoadResult()
+            case .noAgent: return NotesAndRemedy()
             case .locked:
                 let note = "the agent is locked and reads the file when it is unlocked"
-                return SessionLoadResult(notes: [note], remedy: .run("tokenctl unlock"))
+                return NotesAndRemedy(notes: [note], remedy: .run("tokenctl unlock"))
             default:
                 takeBack(file)
                 throw error
@@ -39,7 +39,7 @@ struct SessionFileReload {
         }
         guard answer.file == file.configuration else {
             let note = "the running agent uses another configuration file: \(answer.file ?? "none")"
-            return SessionLoadResult(notes: [note], remedy: .run("tokenctl shutdown"))
+            return NotesAndRemedy(notes: [note], remedy: .run("tokenctl shutdown"))
         }
         let mistakes = answer.mistakes ?? []
         guard let mistake = mistakes.first(where: { $0.hasPrefix(file.path + ":") }) else {
@@ -48,9 +48,9 @@ struct SessionFileReload {
             let late = (answer.restart ?? []).filter { $0.key?.hasPrefix("session.\(file.name).") == true }
             let notes = unread + late.map { "\($0.key ?? ""): \($0.reason ?? "")" }
             guard notes.isEmpty else {
-                return SessionLoadResult(notes: notes, remedy: .run("tokenctl shutdown"))
+                return NotesAndRemedy(notes: notes, remedy: .run("tokenctl shutdown"))
             }
-            return SessionLoadResult(remedy: isLocked ? .run("tokenctl unlock") : nil)
+            return NotesAndRemedy(remedy: isLocked ? .run("tokenctl unlock") : nil)
         }
         takeBack(file)
         throw AgentError(.misconfigured, "the agent rejected the session: \(mistake)", session: file.name)
@@ -60,7 +60,7 @@ struct SessionFileReload {
     /// secret.
     func give(_ secret: consuming Secret, to file: SessionFile) throws(AgentError) {
         do throws(AgentError) {
-            try ClientSecretRequest(session: file.name).send(secret, to: endpoint)
+            try ClientSecretStorageRequest(session: file.name).send(secret, to: endpoint)
         } catch {
             takeBack(file)
             throw error

@@ -13,7 +13,7 @@ struct SessionPrompts {
     /// - Throws: ``AgentError`` with the code `badRequest` if the name is missing and there is no terminal.
     func name() throws(AgentError) -> String {
         if let name = command.name { return name }
-        return try Question.visible(
+        return try TerminalPrompts.visible(
             "Name of the new session",
             kind: "session name",
             remedy: .run("tokenctl add NAME")
@@ -50,7 +50,7 @@ struct SessionPrompts {
         let written = given.endpoints
         server.endpoints = written + known.filter { one in !written.contains { $0.key == one.key } }
         if server.kind == .oauth2, given.tokenEndpoint != nil, given.revocationEndpoint == nil,
-            let answer = try Question.atTerminal("Revocation endpoint [none]"), !answer.isEmpty
+            let answer = try TerminalPrompts.atTerminal("Revocation endpoint [none]"), !answer.isEmpty
         {
             server.endpoints.append(ServerEndpointSetting("revocation_endpoint", answer))
         }
@@ -59,16 +59,16 @@ struct SessionPrompts {
             let (name, kind) =
                 server.kind == .awsSSO ? ("Access portal", "access portal") : ("Issuer", "issuer")
             let remedy = preset.map { Remedy.set("--issuer to \($0.issuerForm)") } ?? Remedy.set("--issuer")
-            server.issuer = try Question.visible(name + form, kind: kind, remedy: remedy)
+            server.issuer = try TerminalPrompts.visible(name + form, kind: kind, remedy: remedy)
         }
         if server.kind == .awsSSO, server.region == nil {
             let prompt = "Region of IAM Identity Center, such as eu-west-1"
-            server.region = try Question.visible(prompt, kind: "region", remedy: .set("--region"))
+            server.region = try TerminalPrompts.visible(prompt, kind: "region", remedy: .set("--region"))
         }
         return server
     }
 
-    private enum Provider {
+    private enum PresetOrIssuer {
         case preset(Preset)
         case issuer(String)
     }
@@ -76,11 +76,11 @@ struct SessionPrompts {
     /// Prompts for a provider by its name or a part of it, or for the URL of an issuer.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if there is no terminal or the input is empty.
-    private func provider() throws(AgentError) -> Provider {
+    private func provider() throws(AgentError) -> PresetOrIssuer {
         var choices = Preset.allValueStrings
         var note = ""
         while true {
-            let answer = try Question.visible(
+            let answer = try TerminalPrompts.visible(
                 "Provider, or issuer URL",
                 below: "\(note)Providers: \(choices.joined(separator: " "))",
                 kind: "issuer",
@@ -150,7 +150,7 @@ struct SessionPrompts {
         let ways = offer?.authentication ?? ["none"]
         let wantsSecret = preset?.hasSecret ?? !ways.contains("none")
         guard wantsSecret, client.id != nil, client.proof.ways == ["none"],
-            let path = try Question.atTerminal("Client secret file [none]"),
+            let path = try TerminalPrompts.atTerminal("Client secret file [none]"),
             !path.isEmpty
         else { return client }
         if let objection = ClientArguments.objection(to: path) {
@@ -172,11 +172,11 @@ struct SessionPrompts {
             offer?.features?.contains("registration") == true && !command.client.hasProof
             && newSession.flow != .login(.import) && newSession.hasLogin
         guard !isRegistered else {
-            let answer = try Question.atTerminal("Client ID [register automatically]")
+            let answer = try TerminalPrompts.atTerminal("Client ID [register automatically]")
             return answer.flatMap { $0.isEmpty ? nil : $0 }
         }
         let wanted = preset?.client ?? "a client with the redirect URI http://127.0.0.1/callback"
-        return try Question.visible(
+        return try TerminalPrompts.visible(
             "Client ID",
             below: "Register \(wanted).",
             kind: "client ID",

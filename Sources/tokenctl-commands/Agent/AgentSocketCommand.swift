@@ -16,7 +16,7 @@ struct AgentSocketCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         let path = try agent.endpoint.connect().path

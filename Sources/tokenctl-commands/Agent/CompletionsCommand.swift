@@ -20,7 +20,7 @@ struct CompletionsCommand: ParsableCommand {
     @Argument(help: "The shell.")
     var shell: Shell
 
-    @OptionGroup var agent: EndpointOptions
+    @OptionGroup var agent: AgentEndpointOptions
 
     func run() throws {
         let kind: CompletionShell =
@@ -29,6 +29,6 @@ struct CompletionsCommand: ParsableCommand {
             case .zsh: .zsh
             case .fish: .fish
             }
-        try StandardOutput.line(CommandTree.completionScript(for: kind))
+        try StandardOutput.line(RootCommand.completionScript(for: kind))
     }
 }

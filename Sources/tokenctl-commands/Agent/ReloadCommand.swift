@@ -17,7 +17,7 @@ struct ReloadCommand: ParsableCommand {
             """
     )
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         let answer: ReloadMessage = try agent.endpoint.message(AgentRequest(.post, "reload"))

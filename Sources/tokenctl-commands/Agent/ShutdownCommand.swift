@@ -17,7 +17,7 @@ struct ShutdownCommand: ParsableCommand {
     /// The maximum time to wait for the agent, in seconds: longer than it lets refreshes in flight finish.
     private static let timeout: Int64 = 30
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         var endpoint = agent.endpoint

@@ -10,7 +10,7 @@ import Glibc
 /// program needs no other file (`make tokenctl-full`). Each command is one file, in the folder of its
 /// subject.
 ///
-/// - Entry points: ``CommandTree``, and ``HelperContract`` for commands that other programs call.
+/// - Entry points: ``RootCommand``, and ``HelperContract`` for commands that other programs call.
 /// - May not: send HTTP requests to servers; the agent, curl, `tokenagent-proxy` and `tokenagent-mcp` do
 ///   that.
 @main
@@ -24,7 +24,7 @@ enum TokenctlCommands {
     /// request.
     private static func status() throws -> Int32 {
         guard let order = GetOptions.ofThisProcess() else {
-            return try CommandTree.status(of: HelperLinkNames.arguments(of: ProcessArguments()))
+            return try RootCommand.status(of: HelperLinkNames.arguments(of: ProcessArguments()))
         }
         try order.carryOut()
         return 0

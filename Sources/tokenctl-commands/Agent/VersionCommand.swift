@@ -12,7 +12,7 @@ struct VersionCommand: ParsableCommand {
         abstract: "Print the versions of tokenctl and of the running agent."
     )
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         var endpoint = agent.endpoint

@@ -25,7 +25,7 @@ struct AWSCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The name of the role, for a session of kind aws_sso.", valueName: "name"))
     var role: String?
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func validate() throws {
         guard (account == nil) == (role == nil) else {

@@ -25,12 +25,12 @@ struct BazelCommand: ParsableCommand {
         guard operation == "get" else {
             throw AgentError(.badRequest, "unknown operation \"\(TerminalText.escaped(operation))\"")
         }
-        try helper.answer(BazelCredential(try StandardInput.all(), session: helper.session?.name))
+        try helper.answer(BazelContract(try StandardInput.all(), session: helper.session?.name))
     }
 }
 
 /// The contract with Bazel: a `get` with `{"uri": …}` on standard input.
-struct BazelCredential: HelperContract {
+struct BazelContract: HelperContract {
     private let uri: String?
     private let session: String?
 

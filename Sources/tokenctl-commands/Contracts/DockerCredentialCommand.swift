@@ -38,10 +38,10 @@ struct DockerCredentialCommand: ParsableCommand {
         switch operation {
         case "get":
             try helper.answer(
-                DockerCredential(try StandardInput.all(), session: helper.session?.name, user: username)
+                DockerContract(try StandardInput.all(), session: helper.session?.name, user: username)
             )
         case "erase":
-            let contract = DockerCredential(
+            let contract = DockerContract(
                 try StandardInput.all(),
                 session: helper.session?.name,
                 user: username
@@ -79,7 +79,7 @@ struct DockerCredentialCommand: ParsableCommand {
 }
 
 /// The contract with Docker: a `get` with the bare name of a server on standard input.
-struct DockerCredential: HelperContract {
+struct DockerContract: HelperContract {
     private let server: String
     private let session: String?
     private let user: String?

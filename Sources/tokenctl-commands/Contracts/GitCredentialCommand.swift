@@ -40,13 +40,13 @@ struct GitCredentialCommand: ParsableCommand {
         }
     }
 
-    private func contract() throws(AgentError) -> GitCredential {
-        GitCredential(try StandardInput.all(), session: helper.session?.name, user: username)
+    private func contract() throws(AgentError) -> GitContract {
+        GitContract(try StandardInput.all(), session: helper.session?.name, user: username)
     }
 }
 
 /// The contract with git: a request in lines of `name=value` (git-credential(1)).
-struct GitCredential: HelperContract {
+struct GitContract: HelperContract {
     private let fields: [(name: String, value: String)]
     private let session: String?
     private let user: String?

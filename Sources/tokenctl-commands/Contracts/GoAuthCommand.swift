@@ -18,27 +18,27 @@ struct GoAuthCommand: ParsableCommand {
 
     func run() throws {
         if let url {
-            var answer = CurlResponse()
+            var answer = CurlResponseParser()
             answer.append(try StandardInput.all())
             return try helper.answer(
-                GoCredential(url: url, session: helper.session?.name, refusal: answer)
+                GoContract(url: url, session: helper.session?.name, refusal: answer)
             )
         }
         // go calls this before it knows which servers it needs. An ended session is reported when go requests
         // a credential for its server.
         for entry in try helper.sessions().entries {
-            let contract = GoCredential(url: "https://" + entry.host, session: entry.session, isSilent: true)
+            let contract = GoContract(url: "https://" + entry.host, session: entry.session, isSilent: true)
             try helper.answer(contract, timeout: .zero)
         }
     }
 }
 
 /// The contract with Go: a response of URLs, an empty line, headers and an empty line.
-struct GoCredential: HelperContract {
+struct GoContract: HelperContract {
     var url: String
     var session: String?
     /// The response of the server, if go passes it on.
-    var refusal: CurlResponse?
+    var refusal: CurlResponseParser?
     var isSilent = false
 
     private var server: ServerAddress? { ServerAddress(url: url) }

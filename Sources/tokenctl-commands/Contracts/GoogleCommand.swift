@@ -30,7 +30,7 @@ struct GoogleCommand: ParsableCommand {
     func run() throws {
         // The libraries time out after 30 s and then report less than this command can.
         try helper.answer(
-            GoogleCredential(session: name.name, givesAccessToken: givesAccessToken),
+            GoogleContract(session: name.name, givesAccessToken: givesAccessToken),
             timeout: .seconds(25)
         )
     }
@@ -40,7 +40,7 @@ struct GoogleCommand: ParsableCommand {
 ///
 /// An error also has the exit status 0 and writes nothing to standard error, which the libraries would parse
 /// as part of the response.
-struct GoogleCredential: HelperContract {
+struct GoogleContract: HelperContract {
     var session: String
     var givesAccessToken: Bool
 

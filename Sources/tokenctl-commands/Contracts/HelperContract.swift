@@ -6,7 +6,7 @@ import Text
 
 /// The contract with another program: its requests, and the format of responses and errors.
 ///
-/// A new contract is one file with a type that conforms to this protocol, and its line in ``CommandTree``.
+/// A new contract is one file with a type that conforms to this protocol, and its line in ``RootCommand``.
 protocol HelperContract {
     /// Parses the request of the program, or returns `nil` if the agent cannot have such a credential.
     ///

@@ -17,7 +17,7 @@ struct HelperOptions: ParsableArguments {
     @Flag(name: .customLong("any-host"), help: "Allow every server if the session lists none in hosts.")
     var isForAnyHost = false
 
-    @OptionGroup var agent: EndpointOptions
+    @OptionGroup var agent: AgentEndpointOptions
 
     private var endpoint: AgentEndpoint { agent.endpoint }
 

@@ -43,7 +43,7 @@ struct KeyringCommand: ParsableCommand {
         let question = ServerAddress(service).map {
             CredentialRequest(session: helper.session?.name, server: $0, user: user)
         }
-        try helper.answer(KeyringCredential(asked: question, service: service, mode: mode, output: output))
+        try helper.answer(KeyringContract(asked: question, service: service, mode: mode, output: output))
     }
 
     enum Mode: String, ExpressibleByArgument, CaseIterable {
@@ -58,7 +58,7 @@ struct KeyringCommand: ParsableCommand {
 }
 
 /// The contract with callers of `keyring get`; without a credential it fails silently with exit status 1.
-struct KeyringCredential: HelperContract {
+struct KeyringContract: HelperContract {
     var asked: CredentialRequest?
     var service: String
     var mode: KeyringCommand.Mode

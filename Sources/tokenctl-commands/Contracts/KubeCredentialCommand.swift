@@ -27,13 +27,13 @@ struct KubeCredentialCommand: ParsableCommand {
     func run() throws {
         let request = AgentPaths.variable("KUBERNETES_EXEC_INFO") ?? ""
         let session = name?.name ?? helper.session?.name
-        try helper.answer(KubeCredential(request, session: session, wantsIDToken: wantsIDToken))
+        try helper.answer(KubeContract(request, session: session, wantsIDToken: wantsIDToken))
     }
 }
 
 /// The contract with Kubernetes clients: the request in `KUBERNETES_EXEC_INFO`, and an ExecCredential as
 /// response.
-struct KubeCredential: HelperContract {
+struct KubeContract: HelperContract {
     /// The version of the response if `KUBERNETES_EXEC_INFO` is absent.
     private static let currentVersion = "client.authentication.k8s.io/v1"
 
@@ -48,7 +48,7 @@ struct KubeCredential: HelperContract {
     }
 
     /// The version of the response, which must be the one the client is configured with.
-    private var version: String { request?["apiVersion"]?.string ?? KubeCredential.currentVersion }
+    private var version: String { request?["apiVersion"]?.string ?? KubeContract.currentVersion }
 
     func question() throws(AgentError) -> CredentialRequest? {
         let known = ["v1", "v1beta1"].map { "client.authentication.k8s.io/\($0)" }

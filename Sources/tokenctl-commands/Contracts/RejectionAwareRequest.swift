@@ -10,7 +10,7 @@ enum RejectionSign {
     /// The program repeats the request within seconds.
     case repetition(of: String)
     /// The program passes on the response of its server, or `nil` with its first request.
-    case answer(CurlResponse?, to: String, by: HostAndPort?)
+    case answer(CurlResponseParser?, to: String, by: HostAndPort?)
 }
 
 /// A token request that replaces the token after signs that the previous one was rejected.

@@ -27,7 +27,7 @@ struct TerraformCommand: ParsableCommand {
     func run() throws {
         switch operation {
         case "get":
-            try helper.answer(TerraformCredential(host: host, session: helper.session?.name))
+            try helper.answer(TerraformContract(host: host, session: helper.session?.name))
         case "store":
             throw AgentError(
                 .badRequest,
@@ -47,7 +47,7 @@ struct TerraformCommand: ParsableCommand {
 }
 
 /// The contract with Terraform: a `get`, whose response without a credential is an empty object.
-struct TerraformCredential: HelperContract {
+struct TerraformContract: HelperContract {
     var host: String
     var session: String?
 

@@ -24,9 +24,9 @@ struct CurlArguments: Equatable {
 
     private var words: [Word] = []
     private var hasOptionsEnded = false
-    /// The first option that is ``CurlOption/diverting(takesValue:)``, with dashes.
+    /// The first option that is ``CurlOptionEffect/diverting(takesValue:)``, with dashes.
     private var diversion: String?
-    /// The first option that is ``CurlOption/unproven``, with dashes.
+    /// The first option that is ``CurlOptionEffect/unproven``, with dashes.
     private var renunciation: String?
     /// The file to which the caller wants the headers written.
     private(set) var headerFile: String?
@@ -47,12 +47,12 @@ struct CurlArguments: Equatable {
     /// The files that curl reads.
     private(set) var inputs = CurlInputs()
     /// The request that curl sends.
-    private(set) var target = CurlTarget()
+    private(set) var target = CurlProofTarget()
 
     /// Parses arguments for curl.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` for an option that sends the token elsewhere or
-    ///   that ``CurlOption`` does not list.
+    ///   that ``CurlOptionEffect`` does not list.
     init(_ arguments: [String]) throws(AgentError) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
@@ -186,8 +186,8 @@ struct CurlArguments: Equatable {
     }
 
     /// Finds an option and records its effect on the connection and the output.
-    private mutating func note(_ name: String, as written: String) throws(AgentError) -> CurlOption {
-        guard let option = CurlOption(name) else {
+    private mutating func note(_ name: String, as written: String) throws(AgentError) -> CurlOptionEffect {
+        guard let option = CurlOptionEffect(name) else {
             throw AgentError(
                 .badRequest,
                 "unknown curl option \(written): it could send the token elsewhere",

@@ -15,7 +15,7 @@ struct CurlAttempt: ~Copyable {
 
     private let arguments: CurlArguments
     let server: ServerAddress
-    private(set) var answer: CurlResponse
+    private(set) var answer: CurlResponseParser
     /// The exit status of curl.
     private var status: Int32 = 0
     private var isPassing = false
@@ -27,7 +27,7 @@ struct CurlAttempt: ~Copyable {
     /// The final target of curl's headers.
     private var headerTarget: Int32 = -1
     /// The doubling of the headers, if the output contains them twice.
-    private var doubledHeads: DoubledHeads?
+    private var doubledHeads: ResponseHeadDuplicator?
 
     private init(
         _ arguments: CurlArguments,
@@ -38,8 +38,8 @@ struct CurlAttempt: ~Copyable {
     ) {
         self.arguments = arguments
         self.server = server
-        answer = CurlResponse(of: server, isOfSeveral: arguments.makesSeveralRequests)
-        doubledHeads = arguments.repeatsHeaders ? DoubledHeads() : nil
+        answer = CurlResponseParser(of: server, isOfSeveral: arguments.makesSeveralRequests)
+        doubledHeads = arguments.repeatsHeaders ? ResponseHeadDuplicator() : nil
         self.heads = heads
         self.output = output
         self.errors = errors
@@ -62,7 +62,7 @@ struct CurlAttempt: ~Copyable {
         input: Int32,
         _ signals: borrowing RelayedSignals
     ) throws(AgentError) {
-        let options = try CurlOptions(
+        let options = try CurlConfigFile(
             token,
             headers: heads.pipe.writing,
             avoidsProxies: server.isClear,
@@ -111,7 +111,7 @@ struct CurlAttempt: ~Copyable {
 
     /// The server's rejection of the token, even with an incomplete body, or `nil` if there is none or a
     /// signal ended curl.
-    var refusal: CurlResponse.Refusal? {
+    var refusal: CurlResponseParser.Refusal? {
         guard let refusal = answer.refusal, status < 128 else { return nil }
         // 22 is the status for a response that --fail treats as an error. If curl failed otherwise, a 403 may
         // be from a proxy; a proxy would send 407 and not 401 (RFC 9110 §15.5.8).
@@ -156,7 +156,7 @@ struct CurlAttempt: ~Copyable {
         var rest = heads.held[...]
         // With --include the heads precede the body.
         while !rest.isEmpty, !body.isEmpty {
-            let head = rest[..<(DoubledHeads.end(in: rest) ?? rest.endIndex)]
+            let head = rest[..<(ResponseHeadDuplicator.end(in: rest) ?? rest.endIndex)]
             guard body.starts(with: head) else { break }
             body = body.dropFirst(head.count)
             rest = rest[head.endIndex...]

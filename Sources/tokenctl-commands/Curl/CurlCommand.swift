@@ -25,7 +25,7 @@ struct CurlCommand: ParsableCommand {
 
     @OptionGroup var variant: VariantOptions
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     @Argument(
         parsing: .postTerminator,

@@ -76,7 +76,7 @@ struct CurlTokens {
     /// Reports the rejection to the agent and uses the token from its response, once.
     private mutating func replace(
         after attempt: borrowing CurlAttempt,
-        _ refusal: CurlResponse.Refusal
+        _ refusal: CurlResponseParser.Refusal
     ) throws(AgentError) -> Bool {
         guard isSeen else { return false }
         let report = TokenRejectionReport(

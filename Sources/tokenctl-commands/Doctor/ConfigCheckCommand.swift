@@ -15,7 +15,7 @@ struct ConfigCheckCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Check this file instead.", valueName: "file"))
     var config: String?
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func validate() throws {
         guard config?.isEmpty != true else { throw ValidationError("--config requires a path") }

@@ -19,7 +19,7 @@ struct ConfigCommand: ParsableCommand {
             abstract: "Print the path of the configuration file."
         )
 
-        @OptionGroup var agent: AgentOptions
+        @OptionGroup var agent: AgentAndOutputOptions
 
         func run() throws {
             let configuration = try AgentPaths.configuration()
@@ -39,7 +39,7 @@ struct ConfigCommand: ParsableCommand {
             abstract: "Print an annotated configuration to start from."
         )
 
-        @OptionGroup var agent: EndpointOptions
+        @OptionGroup var agent: AgentEndpointOptions
 
         func run() throws {
             try StandardOutput.write(Array(ExampleConfiguration.text.utf8))

@@ -47,7 +47,7 @@ struct ConfigurationReport {
         adding drafts: String? = nil,
         about session: String? = nil
     ) throws(AgentError) {
-        let run = try AgentProgramRun(
+        let run = try TokenagentRun(
             ["--check-config", "--json"] + (file.map { ["--config", $0] } ?? [])
                 + (drafts.map { ["--drafts", $0] } ?? []) + (session.map { ["--session", $0] } ?? [])
         )

@@ -146,7 +146,7 @@ struct Doctor {
     /// Checks whether an agent could use the store.
     private func store() -> [Finding] {
         do throws(AgentError) {
-            let run = try AgentProgramRun(["--check-store"])
+            let run = try TokenagentRun(["--check-store"])
             guard run.status != 0 else { return [] }
             return [Finding(.problem, "store", run.failure.message)]
         } catch {
@@ -171,9 +171,9 @@ struct Doctor {
 
     /// Finds ports of configured listeners that another user owns and so receives the requests of programs.
     private func ports() -> [Finding] {
-        let tables = try? ListenerTables(endpoint: endpoint).read()
+        let tables = try? ConfiguredListenersReader(endpoint: endpoint).read()
         return (tables?.listeners ?? []).compactMap { table in
-            guard let listen = table.listen, let owner = ListeningPort(listen)?.owner, owner != geteuid()
+            guard let listen = table.listen, let owner = PortOwnerLookup(listen)?.owner, owner != geteuid()
             else {
                 return nil
             }

@@ -13,7 +13,7 @@ struct DoctorCommand: ParsableCommand {
         discussion: "Every line begins with ok, warning or problem. Exit status 1 if there is a problem."
     )
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         StandardOutput.endWithReader()

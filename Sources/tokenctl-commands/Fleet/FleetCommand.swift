@@ -9,7 +9,7 @@ struct FleetCommand: ParsableCommand {
         abstract: "Manage sessions that several hosts share.",
         subcommands: [
             FleetInitCommand.self, FleetStatusCommand.self, FleetJoinCommand.self, FleetRepairCommand.self,
-            FleetLeaveCommand.self, FleetRemoveCommand.self, FleetRekeyCommand.self,
+            FleetLeaveCommand.self, FleetRemoveHostCommand.self, FleetRekeyCommand.self,
         ]
     )
 }

@@ -20,7 +20,7 @@ struct FleetInitCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The name of the fleet.", valueName: "name"))
     var name = "fleet"
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         let message = try files.written(by: ["--make-fleet-key", name])

@@ -22,7 +22,7 @@ struct FleetKeyOptions: ParsableArguments {
     /// - Returns: The description of the files.
     /// - Throws: ``AgentError`` if the files cannot be written.
     func written(by arguments: [String]) throws(AgentError) -> FleetKeyMessage {
-        let run = try AgentProgramRun(arguments + [path])
+        let run = try TokenagentRun(arguments + [path])
         guard let message = run.answer.flatMap({ FleetKeyMessage($0) }), run.status == 0 else {
             throw run.failure
         }

@@ -24,7 +24,7 @@ struct FleetRekeyCommand: ParsableCommand {
     @Flag(help: "Use the staged key.")
     var activate = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func validate() throws {
         guard !(stage && activate) else {

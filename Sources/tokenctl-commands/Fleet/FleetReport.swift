@@ -13,7 +13,7 @@ struct FleetReport {
     /// Sends `request` to the agent, which queries etcd, and prints the response.
     ///
     /// - Throws: ``ExitCode`` 5 if etcd is unavailable.
-    static func show(answerTo request: AgentRequest, of agent: AgentOptions) throws {
+    static func show(answerTo request: AgentRequest, of agent: AgentAndOutputOptions) throws {
         let message: FleetMessage = try agent.endpoint.message(request, timeout: .seconds(60))
         try FleetReport(message: message).show(asJSON: agent.wantsJSON)
     }

@@ -12,7 +12,7 @@ struct FleetStatusCommand: ParsableCommand {
         discussion: "Exit status 5 if etcd is unreachable."
     )
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         try FleetReport.show(answerTo: AgentRequest(.get, "fleet"), of: agent)
@@ -70,7 +70,7 @@ struct FleetRepairCommand: ParsableCommand {
 }
 
 /// The command `fleet remove`, which removes a host from the list and refreshes all sessions.
-struct FleetRemoveCommand: ParsableCommand {
+struct FleetRemoveHostCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
         abstract: "Remove a host from the fleet, and refresh every session at once.",
@@ -83,7 +83,7 @@ struct FleetRemoveCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The name or number of the host in fleet status.", valueName: "host"))
     var host: String
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         var body = AgentRequestBody<FleetRemovalMembers>()
@@ -98,7 +98,7 @@ struct FleetSessionOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("One session instead of all shared sessions.", valueName: "session"))
     var session: SessionArgument?
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func send(_ order: String) throws {
         var body = AgentRequestBody<FleetSessionRequestMembers>()

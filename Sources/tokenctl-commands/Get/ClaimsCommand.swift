@@ -19,7 +19,7 @@ struct ClaimsCommand: ParsableCommand {
     @Flag(name: .customLong("id-token"), help: "Show the ID token's claims instead.")
     var wantsIDToken = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         let tokenRequest = TokenRequest(session: session.name, wantsIDToken: wantsIDToken)

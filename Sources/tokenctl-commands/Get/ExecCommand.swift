@@ -49,7 +49,7 @@ struct ExecCommand: ParsableCommand {
 
     @OptionGroup var variant: VariantOptions
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     @Argument(
         parsing: .postTerminator,
@@ -65,10 +65,10 @@ struct ExecCommand: ParsableCommand {
         guard endpoint == nil || asksForNothingElse else {
             throw ValidationError("--env, --file-env, --id-token, --scope and --audience require a session")
         }
-        guard variable.map(VariableName.isValid) != false else {
+        guard variable.map(VariableNameSyntax.isValid) != false else {
             throw ValidationError("--env requires the name of a variable")
         }
-        guard fileVariables.allSatisfy(VariableName.isValid) else {
+        guard fileVariables.allSatisfy(VariableNameSyntax.isValid) else {
             throw ValidationError("--file-env requires the name of a variable")
         }
         guard !fileVariables.contains(where: { $0 == variable }), variable != "BEARER_TOKEN_FILE" else {
@@ -85,7 +85,7 @@ struct ExecCommand: ParsableCommand {
     func run() throws {
         let status =
             if let session { try runProgram(of: session) } else {
-                try EndpointRun(agent.endpoint).run(endpoint ?? "", command)
+                try EndpointProgramRun(agent.endpoint).run(endpoint ?? "", command)
             }
         // The token file has been removed at this point.
         if status != 0 { throw ExitCode(status) }
@@ -112,7 +112,7 @@ struct ExecCommand: ParsableCommand {
 }
 
 /// The syntax of a variable name that a shell accepts.
-enum VariableName {
+enum VariableNameSyntax {
     static func isValid(_ name: String) -> Bool {
         let bytes = name.utf8
         return bytes.first.map { !$0.isASCIIDigit } ?? false

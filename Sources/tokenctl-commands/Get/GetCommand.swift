@@ -53,7 +53,7 @@ struct GetCommand: ParsableCommand {
 
     @OptionGroup var proof: ProofOptions
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func validate() throws {
         guard !doesNotWait || timeout == nil else {

@@ -43,7 +43,7 @@ struct ReportCommand: ParsableCommand {
 
     @OptionGroup var variant: VariantOptions
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func validate() throws {
         guard (100...599).contains(status) else {

@@ -16,7 +16,7 @@ struct TokenFileRefresher: ~Copyable {
     private static let maximumWait: Int64 = 600
 
     private let tokenRequest: TokenRequest
-    private let file: TokenFile
+    private let file: ExecTokenFile
     private var endpoint: AgentEndpoint
     private var events: AgentLines?
     private var last: String
@@ -27,7 +27,7 @@ struct TokenFileRefresher: ~Copyable {
         _ tokenRequest: TokenRequest,
         _ endpoint: AgentEndpoint,
         _ token: AgentToken,
-        _ file: consuming TokenFile
+        _ file: consuming ExecTokenFile
     ) {
         self.tokenRequest = tokenRequest
         self.file = file
@@ -45,7 +45,7 @@ struct TokenFileRefresher: ~Copyable {
     ) throws(AgentError) -> TokenFileRefresher {
         var agent = try endpoint.connect()
         let token = try agent.token(tokenRequest)
-        let file = try TokenFile(besideSocket: try endpoint.socketPath)
+        let file = try ExecTokenFile(besideSocket: try endpoint.socketPath)
         try file.write(token.value)
         return TokenFileRefresher(tokenRequest, endpoint, token, file)
     }

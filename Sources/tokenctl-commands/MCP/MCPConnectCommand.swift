@@ -32,7 +32,7 @@ struct MCPConnectCommand: ParsableCommand {
     )
     var authorities: String?
 
-    @OptionGroup var agent: EndpointOptions
+    @OptionGroup var agent: AgentEndpointOptions
 
     func validate() throws {
         guard authorities?.isEmpty != true else { throw ValidationError("--ca-file requires a path") }

@@ -19,7 +19,7 @@ struct MCPHeadersCommand: ParsableCommand {
     @Argument(help: .resource)
     var url: ResourceArgument
 
-    @OptionGroup var agent: EndpointOptions
+    @OptionGroup var agent: AgentEndpointOptions
 
     func run() throws {
         let address = try url.address

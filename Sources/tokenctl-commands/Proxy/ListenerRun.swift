@@ -8,7 +8,7 @@ import Text
 
 /// A run of listeners until a signal arrives, or while a program runs.
 struct ListenerRun {
-    let tables: ListenerTables
+    let tables: ConfiguredListenersReader
     let logsAccess: Bool
     /// The address at which metrics are served.
     let metrics: String?
@@ -20,7 +20,7 @@ struct ListenerRun {
     /// - Returns: The exit status.
     /// - Throws: ``AgentError`` if nothing can be served, and the errors of `told`.
     func serve(_ told: ([ListeningPlaceMessage]) throws(AgentError) -> Void) throws(AgentError) -> Int32 {
-        let signals = try TerminalSignals(TerminalSignals.ofService)
+        let signals = try CaughtSignals(CaughtSignals.ofService)
         var secrets = EndpointSecrets(besideSocket: try tables.endpoint.socketPath)
         let message = try filled(&secrets)
         let proxy = try ProxyProcess()

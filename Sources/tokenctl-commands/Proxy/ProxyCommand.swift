@@ -75,7 +75,7 @@ struct ProxyCommand: ParsableCommand {
     @Flag(name: .customLong("access-log"), help: "Write a line for each request to standard error.")
     var logsAccess = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     @Argument(
         parsing: .postTerminator,
@@ -99,7 +99,7 @@ struct ProxyCommand: ParsableCommand {
         guard variable == nil || !command.isEmpty else {
             throw ValidationError("--env requires a command after --")
         }
-        guard variable.map(VariableName.isValid) ?? true else {
+        guard variable.map(VariableNameSyntax.isValid) ?? true else {
             throw ValidationError("--env requires the name of a variable")
         }
         guard command.first?.isEmpty != true else { throw ValidationError("missing command after --") }
@@ -111,7 +111,7 @@ struct ProxyCommand: ParsableCommand {
     func run() throws {
         // A proxy cannot serve any request without an agent.
         _ = try agent.endpoint.connect()
-        var tables = ListenerTables(endpoint: agent.endpoint, file: config)
+        var tables = ConfiguredListenersReader(endpoint: agent.endpoint, file: config)
         if let upstream {
             tables.proxy = AdHocProxy(keys: table, session: name?.name ?? "", upstream: upstream)
         } else {

@@ -23,7 +23,7 @@ struct SSHCommand: ParsableCommand {
     )
     var sessions: [SessionArgument]
 
-    @OptionGroup var agent: EndpointOptions
+    @OptionGroup var agent: AgentEndpointOptions
 
     @Argument(
         parsing: .captureForPassthrough,

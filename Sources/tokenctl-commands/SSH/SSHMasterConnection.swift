@@ -18,7 +18,7 @@ final class SSHMasterConnection {
     private static let terminationGracePeriod: Int64 = 500
 
     private let arguments: SSHArguments
-    private let overruling: SSHOverruling
+    private let overrides: SSHSettingOverrides
     private let control: String
     private let keeper: ChildProcess
     /// The keeper's standard input; when it ends, the keeper removes the directory.
@@ -43,10 +43,10 @@ final class SSHMasterConnection {
     ) throws {
         var input = try Pipe(isReadByChild: true)
         var output = try Pipe()
-        let overruling = SSHOverruling(arguments)
+        let overrides = SSHSettingOverrides(arguments)
         let own =
             ["-M", "-S", control, "-T", "-o", "ControlPersist=no", "-o", "RemoteCommand=none"]
-            + overruling.ofKeeper
+            + overrides.ofKeeper
         let options = arguments.options.filter { !"tTn".contains($0.letter) }.flatMap(\.words)
         let keeper = try ChildProcess(
             "ssh",
@@ -64,7 +64,7 @@ final class SSHMasterConnection {
             throw AgentError(.internal, "\(arguments.host) did not create a directory for the socket")
         }
         self.arguments = arguments
-        self.overruling = overruling
+        self.overrides = overrides
         self.control = control
         self.keeper = keeper
         self.input = input
@@ -174,7 +174,7 @@ final class SSHMasterConnection {
                 "-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o",
                 "RemoteCommand=none",
                 "-o", "ClearAllForwardings=yes",
-            ] + overruling.ofShell
+            ] + overrides.ofShell
         let options = arguments.options.filter { $0.letter != "J" }
         let isDecided = options.contains { "tT".contains($0.letter) }
         let terminal = arguments.command.isEmpty && !isDecided && isatty(STDIN_FILENO) == 1 ? ["-t"] : []

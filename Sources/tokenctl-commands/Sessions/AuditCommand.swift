@@ -19,7 +19,7 @@ struct AuditCommand: ParsableCommand {
     @Flag(help: "Print new lines as they are written.")
     var follow = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         var query: [(name: String, value: String)] = []

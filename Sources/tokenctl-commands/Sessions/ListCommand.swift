@@ -11,7 +11,7 @@ struct ListCommand: ParsableCommand {
         abstract: "Print the names of the sessions, one per line."
     )
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         let answer: SessionsMessage = try agent.endpoint.message(AgentRequest(.get, "sessions"))
@@ -23,7 +23,7 @@ struct ListCommand: ParsableCommand {
                 let lines = ConfiguredSessions.none.joined(separator: "\n")
                 return StandardError.write("tokenctl: \(lines)\n")
             }
-            let names = sessions.map { TerminalText.escaped(SessionRow($0).name) + "\n" }
+            let names = sessions.map { TerminalText.escaped(DisplayedSession($0).name) + "\n" }
             try StandardOutput.write(Array(names.joined().utf8))
         }
     }

@@ -92,7 +92,7 @@ struct LoginCommand: ParsableCommand {
     )
     var readsClientSecret = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func validate() throws {
         guard issuer == nil || isAddress else {
@@ -120,7 +120,10 @@ struct LoginCommand: ParsableCommand {
     func run() throws {
         let (name, issuer) = try found()
         if readsClientSecret {
-            try ClientSecretRequest(session: name).send(ClientSecretRequest.secret(), to: agent.endpoint)
+            try ClientSecretStorageRequest(session: name).send(
+                ClientSecretStorageRequest.secret(),
+                to: agent.endpoint
+            )
         }
         var request = try request(to: name, at: issuer)
         defer { request.wipeBody() }

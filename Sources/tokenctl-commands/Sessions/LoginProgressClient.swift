@@ -110,10 +110,10 @@ struct LoginProgressClient {
         let option = LoginProgressClient.options[kind]
         var body = AgentRequestBody<LoginAnswerMembers>()
         if need.isSecret == false {
-            let line = try Question.line(prompt, kind: words, option: option)
+            let line = try TerminalPrompts.line(prompt, kind: words, option: option)
             body.add(\.value, secret: try Secret(line, of: words))
         } else {
-            body.add(\.value, secret: try Question.secret(prompt, kind: words, option: option))
+            body.add(\.value, secret: try TerminalPrompts.secret(prompt, kind: words, option: option))
         }
         var request = AgentRequest(.post, "sessions", session, "login", login, body: body.finished())
         defer { request.wipeBody() }

@@ -25,7 +25,7 @@ struct LogoutCommand: ParsableCommand {
     @Flag(help: "Log out all hosts of a fleet without a prompt.")
     var allHosts = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func validate() throws {
         guard !(allHosts && isLocal) else {
@@ -47,7 +47,7 @@ struct LogoutCommand: ParsableCommand {
     ///
     /// - Throws: ``AgentError`` with the code `denied` if the user says no.
     private func confirm() throws {
-        guard !isLocal, !allHosts, Question.isPossible else { return }
+        guard !isLocal, !allHosts, TerminalPrompts.isPossible else { return }
         let shared = try agent.endpoint.sessions().filter { known in
             known.isShared == true && known.fleetRole != "reader" && known.state != "logged_out"
                 && (all || known.session == session?.name)
@@ -55,7 +55,7 @@ struct LogoutCommand: ParsableCommand {
         guard !shared.isEmpty else { return }
         let names = shared.compactMap(\.session).map { TerminalText.escaped($0) }.joined(separator: ", ")
         let help = "This logs out every host of the fleet (--local: only this host): \(names)"
-        guard try Question.agreement(to: "Continue?", below: help, emptyAgrees: false) != false else {
+        guard try TerminalPrompts.agreement(to: "Continue?", below: help, emptyAgrees: false) != false else {
             throw AgentError(.denied, "nothing was logged out")
         }
     }
@@ -66,7 +66,7 @@ struct LogoutCommand: ParsableCommand {
     private func logOutOfAll() throws(AgentError) -> AgentError? {
         var failure: AgentError?
         for known in try agent.endpoint.sessions() where !LogoutCommand.hasNothing(known) {
-            let next = logOut(of: SessionRow(known).name)
+            let next = logOut(of: DisplayedSession(known).name)
             failure = failure ?? next
         }
         return failure

@@ -24,7 +24,7 @@ struct RefreshCommand: ParsableCommand {
 
     @OptionGroup var variant: VariantOptions
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         var body = AgentRequestBody<RefreshMembers>()

@@ -27,7 +27,7 @@ struct StatusCommand: ParsableCommand {
     @Flag(help: "Print nothing, and report the state by the exit status.")
     var check = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func validate() throws {
         guard !check || !watch else { throw ValidationError("--check cannot be combined with --watch") }
@@ -69,7 +69,7 @@ struct StatusReport {
     }
 
     private func lines(_ session: SessionMessage) -> [String] {
-        let row = SessionRow(session)
+        let row = DisplayedSession(session)
         let details = row.details
         let width = details.map(\.name.utf8.count).max() ?? 0
         let lines = details.map { TextTable.padded($0.name, to: width) + "  " + $0.value }
@@ -78,7 +78,7 @@ struct StatusReport {
 
     private func lines(_ sessions: [SessionMessage]) -> [String] {
         guard !sessions.isEmpty else { return ConfiguredSessions.none }
-        return TextTable.lines(SessionRow.columns, sessions.map { SessionRow($0).row })
+        return TextTable.lines(DisplayedSession.columns, sessions.map { DisplayedSession($0).row })
     }
 }
 

@@ -18,7 +18,7 @@ struct WatchCommand: ParsableCommand {
     @Argument(help: .sessionName)
     var session: SessionArgument?
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         let query = session.map { [(name: "session", value: $0.name)] } ?? []

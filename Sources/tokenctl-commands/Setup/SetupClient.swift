@@ -80,7 +80,7 @@ enum SetupClient: String, CaseIterable {
 
     private func changes(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         switch self {
-        case .git: try NetworkSetup.git(request)
+        case .git: try GitSSHAndMCPSetup.git(request)
         case .docker: try ContainerSetup.docker(request)
         case .kubectl: try ContainerSetup.kubectl(request)
         case .pip: try PackageSetup.pip(request)
@@ -91,8 +91,8 @@ enum SetupClient: String, CaseIterable {
         case .bazel: try PackageSetup.bazel(request)
         case .aws: try CloudSetup.aws(request)
         case .gcloud: try CloudSetup.gcloud(request)
-        case .mcp: try NetworkSetup.mcp(request)
-        case .ssh: try NetworkSetup.ssh(request)
+        case .mcp: try GitSSHAndMCPSetup.mcp(request)
+        case .ssh: try GitSSHAndMCPSetup.ssh(request)
         case .systemd: try ContainerSetup.systemd(request)
         case .devcontainer: try ContainerSetup.devcontainer(request)
         }

@@ -33,7 +33,7 @@ struct SetupCommand: ParsableCommand {
 
     @OptionGroup var options: SetupOptions
 
-    @OptionGroup var agent: EndpointOptions
+    @OptionGroup var agent: AgentEndpointOptions
 
     private var client: SetupClient {
         get throws(AgentError) {
@@ -43,7 +43,7 @@ struct SetupCommand: ParsableCommand {
                 .badRequest,
                 "no setup for \"\(TerminalText.escaped(clientName, longest: 64))\", only for "
                     + known.joined(separator: ", "),
-                remedy: Spelling.nearest(to: clientName, among: known)
+                remedy: WordSuggestion.nearest(to: clientName, among: known)
                     .map { Remedy.run("tokenctl setup \($0)") } ?? .see("tokenagent-clients(7)")
             )
         }

@@ -197,16 +197,16 @@ struct SetupRequest {
         _ client: String,
         _ entries: [SessionsOfHosts.Entry],
         namedBy name: (_ host: String) -> String = { $0 },
-        _ block: (BlockMark, [SessionsOfHosts.Entry]) -> TextBlock
+        _ block: (BlockIdentifier, [SessionsOfHosts.Entry]) -> TextBlock
     ) -> [TextBlock] {
         guard !isUndo else {
             let sessions = [session].compactMap(\.self)
             let names: [String?] = options.hosts.isEmpty ? [nil] : Set(options.hosts.map(name)).sorted()
-            return names.map { block(BlockMark(client, $0, sessions: sessions), []) }
+            return names.map { block(BlockIdentifier(client, $0, sessions: sessions), []) }
         }
         let groups = Dictionary(grouping: entries) { name($0.host) }.sorted { $0.key < $1.key }
         return groups.map { name, entries in
-            block(BlockMark(client, name, sessions: Set(entries.map(\.session)).sorted()), entries)
+            block(BlockIdentifier(client, name, sessions: Set(entries.map(\.session)).sorted()), entries)
         }
     }
 

@@ -51,11 +51,11 @@ struct RelayedSignals: ~Copyable {
 
     /// Sends `child` the signals that other processes have sent.
     borrowing func pass(to child: ChildProcess) {
-        let size = MemoryLayout<SentSignal>.size
+        let size = MemoryLayout<SignalAndSender>.size
         let bytes = pipe.available()
         for start in stride(from: 0, through: bytes.count - size, by: size) {
             let sent = unsafe bytes.withUnsafeBytes {
-                unsafe $0.loadUnaligned(fromByteOffset: start, as: SentSignal.self)
+                unsafe $0.loadUnaligned(fromByteOffset: start, as: SignalAndSender.self)
             }
             if sent.sender != child.pid { kill(child.pid, sent.number) }
         }
@@ -63,7 +63,7 @@ struct RelayedSignals: ~Copyable {
 }
 
 /// A signal in the pipe, which transfers it atomically.
-private struct SentSignal {
+private struct SignalAndSender {
     var number: Int32
     /// The process that sent the signal by kill(2), or 0 for the kernel or an unknown sender.
     var sender: pid_t
@@ -75,10 +75,10 @@ nonisolated(unsafe) private var relayPipe: Int32 = -1
 /// Writes `signal` to the pipe, using only what is safe in a signal handler.
 private func relay(_ signal: Int32, _ cause: UnsafeMutablePointer<siginfo_t>?) {
     let saved = errno
-    var sent = SentSignal(number: signal, sender: 0)
+    var sent = SignalAndSender(number: signal, sender: 0)
     if let cause = unsafe cause, unsafe cause.pointee.si_code == SI_USER {
         sent.sender = unsafe cause.pointee._sifields._kill.si_pid
     }
-    _ = unsafe write(relayPipe, &sent, MemoryLayout<SentSignal>.size)
+    _ = unsafe write(relayPipe, &sent, MemoryLayout<SignalAndSender>.size)
     errno = saved
 }

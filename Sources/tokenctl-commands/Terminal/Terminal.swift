@@ -59,7 +59,7 @@ struct Terminal: ~Copyable {
         _ line: inout [UInt8],
         _ isWhole: ([UInt8]) -> Bool
     ) throws(AgentError) -> Answer {
-        let signals = try TerminalSignals()
+        let signals = try CaughtSignals()
         var before = termios()
         guard unsafe tcgetattr(descriptor, &before) == 0 else { return .end }
         var during = before
@@ -89,7 +89,7 @@ struct Terminal: ~Copyable {
     private borrowing func readLine(
         into line: inout [UInt8],
         _ editor: LineEditor,
-        _ signals: borrowing TerminalSignals,
+        _ signals: borrowing CaughtSignals,
         _ isWhole: ([UInt8]) -> Bool
     ) -> Answer {
         while true {

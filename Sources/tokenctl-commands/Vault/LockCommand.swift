@@ -11,7 +11,7 @@ struct LockCommand: ParsableCommand {
         abstract: "Lock the agent: erase its keys and serve nothing."
     )
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         try agent.endpoint.send(AgentRequest(.post, "lock"))

@@ -29,13 +29,15 @@ enum ProofPrompt {
         _ options: VaultProofOptions,
         fromStandardInput: Bool
     ) throws {
-        if let file = options.keyFile { return body.add(\.unlockKey, secret: try KeyFileAsHex.read(file)) }
+        if let file = options.keyFile {
+            return body.add(\.unlockKey, secret: try KeyFileHexEncoding.read(file))
+        }
         let vault: VaultMessage = try endpoint.message(AgentRequest(.get, "vault"))
         switch vault.proof {
         case .passphrase:
             let passphrase = try VaultPassphrase.present(fromStandardInput: fromStandardInput)
             body.add(\.unlockPassphrase, secret: passphrase)
-        case .keyFile: body.add(\.unlockKey, secret: try KeyFileAsHex.read(try keyFile(of: vault)))
+        case .keyFile: body.add(\.unlockKey, secret: try KeyFileHexEncoding.read(try keyFile(of: vault)))
         case .key:
             throw AgentError(
                 .badRequest,
@@ -55,7 +57,7 @@ enum ProofPrompt {
 }
 
 /// The contents of a key file as hexadecimal digits.
-private enum KeyFileAsHex {
+private enum KeyFileHexEncoding {
     /// The maximum size of a key file that the store accepts, in bytes.
     private static let longest = 8192
 

@@ -19,7 +19,7 @@ struct UnlockCommand: ParsableCommand {
     @Flag(name: .customLong("passphrase-stdin"), help: "Read the passphrase from standard input.")
     var readsPassphrase = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         if readsPassphrase { return try unlock(with: try StandardInput.secret("passphrase")) }

@@ -106,7 +106,7 @@ struct VaultInitCommand: ParsableCommand {
     )
 
     @OptionGroup var slot: VaultSlotOptions
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         try slot.make(by: "init", at: agent.endpoint)
@@ -126,7 +126,7 @@ struct VaultPasswdCommand: ParsableCommand {
     )
     var readsPassphrases = false
 
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         var body = AgentRequestBody<PassphraseChangeMembers>()
@@ -161,7 +161,7 @@ struct VaultRekeyCommand: ParsableCommand {
     var readsPassphrase = false
 
     @OptionGroup var proof: VaultProofOptions
-    @OptionGroup var agent: AgentOptions
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         var body = AgentRequestBody<RekeyMembers>()

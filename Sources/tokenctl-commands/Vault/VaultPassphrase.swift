@@ -16,12 +16,16 @@ enum VaultPassphrase {
     }
 
     private static func ask() throws(AgentError) -> Secret {
-        try Question.secret("Passphrase of the store", kind: "passphrase", option: option)
+        try TerminalPrompts.secret("Passphrase of the store", kind: "passphrase", option: option)
     }
 
     /// Reads a new passphrase for the store.
     static func new(fromStandardInput: Bool) throws(AgentError) -> Secret {
         if fromStandardInput { return try StandardInput.secret("passphrase") }
-        return try Question.newSecret("New passphrase of the store", kind: "passphrase", option: option)
+        return try TerminalPrompts.newSecret(
+            "New passphrase of the store",
+            kind: "passphrase",
+            option: option
+        )
     }
 }

@@ -20,7 +20,7 @@ struct VaultSlotsCommand: ParsableCommand {
             abstract: "List the unlock methods of the store."
         )
 
-        @OptionGroup var agent: AgentOptions
+        @OptionGroup var agent: AgentAndOutputOptions
 
         func run() throws {
             let vault: VaultMessage = try agent.endpoint.message(AgentRequest(.get, "vault"))
@@ -45,7 +45,7 @@ struct VaultSlotsCommand: ParsableCommand {
         )
 
         @OptionGroup var slot: VaultSlotOptions
-        @OptionGroup var agent: AgentOptions
+        @OptionGroup var agent: AgentAndOutputOptions
 
         func run() throws {
             try slot.make(by: "slots", at: agent.endpoint)
@@ -76,7 +76,7 @@ struct VaultSlotsCommand: ParsableCommand {
         var readsPassphrase = false
 
         @OptionGroup var proof: VaultProofOptions
-        @OptionGroup var agent: AgentOptions
+        @OptionGroup var agent: AgentAndOutputOptions
 
         func run() throws {
             var body = AgentRequestBody<SlotRemovalMembers>()

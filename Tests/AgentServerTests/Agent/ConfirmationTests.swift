@@ -160,7 +160,7 @@ struct ConfirmationTests {
         let curl = ["curl", "-s", "--unix-socket", agent.path, "http://tokenagent\(Self.token)"]
         let other = try Program(curl, environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"])
         #expect(try await Polling.until { person.count == 5 })
-        var asked: [BusyPerson.Question] = []
+        var asked: [BusyPerson.TerminalPrompts] = []
         for _ in 0..<5 { asked.append(await person.nextQuestion()) }
         #expect(asked.last?.environment["TOKENAGENT_PEER_PID"] == "\(other.pid)")
         asked.last?.answer(.success(CommandResult(status: 0, standardOutput: [])))
@@ -207,7 +207,7 @@ extension SessionAgent {
 
 /// A user played by the test: every prompt waits until the test answers it.
 final class BusyPerson: CommandRunning {
-    struct Question: Sendable {
+    struct TerminalPrompts: Sendable {
         let command: [String]
         let environment: [String: String]
         fileprivate let continuation: CheckedContinuation<Result<CommandResult, CommandFailure>, Never>
@@ -217,8 +217,8 @@ final class BusyPerson: CommandRunning {
         }
     }
 
-    private let questions: AsyncStream<Question>
-    private let arrival: AsyncStream<Question>.Continuation
+    private let questions: AsyncStream<TerminalPrompts>
+    private let arrival: AsyncStream<TerminalPrompts>.Continuation
     private let asked = Mutex(0)
 
     init() {
@@ -228,7 +228,7 @@ final class BusyPerson: CommandRunning {
     /// The number of prompts so far, answered or not.
     var count: Int { asked.withLock(\.self) }
 
-    func nextQuestion() async -> Question {
+    func nextQuestion() async -> TerminalPrompts {
         for await question in questions { return question }
         preconditionFailure("nobody asks any more")
     }
@@ -240,7 +240,9 @@ final class BusyPerson: CommandRunning {
     ) async throws(CommandFailure) -> CommandResult {
         let result = await withCheckedContinuation { continuation in
             asked.withLock { $0 += 1 }
-            arrival.yield(Question(command: command, environment: environment, continuation: continuation))
+            arrival.yield(
+                TerminalPrompts(command: command, environment: environment, continuation: continuation)
+            )
         }
         return try result.get()
     }

@@ -20,7 +20,7 @@ struct AgentTokenTests {
         ("3600", Duration?.some(.seconds(3_600))), ("\"3600\"", .seconds(3_600)), ("3599.0", .seconds(3_599)),
         ("3599.9", .seconds(3_599)), ("3.6e3", .seconds(3_600)),
         ("1", .seconds(1)),
-        ("1e400", LifetimeMember.longest), ("9223372036854775808", LifetimeMember.longest),
+        ("1e400", LifetimeParser.longest), ("9223372036854775808", LifetimeParser.longest),
         // Unreadable counts as missing, and so does what no token lives.
         ("0", nil), ("-5", nil), ("\"0\"", nil), ("\"-1\"", nil), ("0.5", nil),
         ("null", nil), ("true", nil), ("\"soon\"", nil), ("\"\"", nil), ("\" 60\"", .seconds(60)),
@@ -78,7 +78,7 @@ struct AgentTokenTests {
         (#"{"exp":1800000600,"iat":1800000000}"#, 1_800_000_600, .zero),
         (#"{"exp":1800000600,"iat":1800000000}"#, 1_799_990_000, .seconds(600)),
         (#"{"exp":1800000600.5}"#, 1_800_000_000, .seconds(600)),
-        (#"{"exp":900000000000000}"#, 1_800_000_000, LifetimeMember.longest),
+        (#"{"exp":900000000000000}"#, 1_800_000_000, LifetimeParser.longest),
         (#"{"exp":1e300,"iat":1800000000}"#, nil, nil), (#"{"exp":"soon"}"#, 1_800_000_000, nil),
         (#"{}"#, nil, nil),
     ])

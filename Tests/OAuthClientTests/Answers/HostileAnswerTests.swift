@@ -131,7 +131,7 @@ struct HostileAnswerTests {
     func `a server in trouble is quoted with a hundred characters`(status: Int, isWhole: Bool) {
         let text = String(repeating: "0123456789", count: 25)
         let now = WallTime(secondsSince1970: 1_800_000_000)
-        let error = OAuthError(code: "server_error", description: text)
+        let error = ReportedOAuthError(code: "server_error", description: text)
         let refused = TokenErrorResponse(status: status, error: error)
         let body = JSONValue(dictionaryLiteral: ("code", "x"), ("message", .string(text)), ("__type", "X"))
         let reply = ServerResponse(status: status, body: body.serialized)

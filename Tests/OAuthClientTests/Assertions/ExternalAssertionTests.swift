@@ -91,7 +91,7 @@ struct ExternalAssertionTests {
         try Bench(
             profile(.gitHubActions, audience: audience),
             workflow: { memory in
-                WorkflowIdentity(
+                GitHubActionsTokenService(
                     address: address,
                     bearer: try memory.sealing("job-bearer", as: .clientSecret)
                 )

@@ -186,16 +186,16 @@ struct DiscoverySearchTests {
         )
         bench.exchange.always(WellKnownURL.authorizationServer(url), .json("", status: 404))
         let description = Issuer.Description(issuer: written, trust: ServerTrust())
-        let found = await Discovery.fetch(description, bench.server.tools, match: .spelling)
+        let found = await ServerMetadataCache.fetch(description, bench.server.tools, match: .spelling)
         guard isAdopted else {
             #expect(throws: RefreshFailure.self) { try found.get() }
             return
         }
         #expect(IssuerCapabilities(try found.get()).issuer == published)
         // The error for a session with another spelling names the right one.
-        let strict = await Discovery.fetch(description, bench.server.tools)
+        let strict = await ServerMetadataCache.fetch(description, bench.server.tools)
         guard case .failure(let failure) = strict else {
-            return #expect(IssuerName.areSame(written, published))
+            return #expect(IssuerNameRules.areSame(written, published))
         }
         #expect(failure.remedy == .set("issuer = \"\(published)\", as the server spells it"))
     }
@@ -288,7 +288,7 @@ struct DiscoverySearchTests {
         #expect(known.revocation != nil)
         bench.exchange.always(TestIssuer.discoveryURL, .json("", status: 404))
         bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
-        bench.clock.advance(by: Discovery.lifetime)
+        bench.clock.advance(by: ServerMetadataCache.lifetime)
         #expect(try await bench.server.discovery.metadata() == known)
     }
 

@@ -204,7 +204,7 @@ struct Bench {
         _ profile: ServerProfile,
         commands: ScriptedCommands = ScriptedCommands(),
         sleep: Sleeping? = nil,
-        workflow: (SealedMemory) throws -> WorkflowIdentity? = { _ in nil }
+        workflow: (SealedMemory) throws -> GitHubActionsTokenService? = { _ in nil }
     ) throws {
         memory = try SealedMemory()
         self.commands = commands

@@ -31,7 +31,7 @@ struct KindBench {
             let issuer = Issuer(Issuer.Description(profile), tools: tools)
             server = StandardServer(profile: profile, issuer: issuer, tools: tools)
         case .resource(let resource):
-            server = ResourceServer(profile: profile, resource: resource, tools: tools)
+            server = ResourceAuthorizationServer(profile: profile, resource: resource, tools: tools)
         case .json(let backEnd): server = JSONServer(profile: profile, backEnd: backEnd, tools: tools)
         case .cognito(let pool): server = CognitoServer(profile: profile, pool: pool, tools: tools)
         case .command(let source): server = CommandServer(profile: profile, source: source, tools: tools)

@@ -17,7 +17,7 @@ struct CodeLoginTests {
             logoutURL: nil,
             rules: .signaling
         )
-        backEnd.codeStep = CodeStep(url: CodeLoginTests.address, carriedMembers: carried)
+        backEnd.codeStep = CodeDeliveryStep(url: CodeLoginTests.address, carriedMembers: carried)
         backEnd.rules.fields.username = "phone"
         backEnd.rules.fields.code = "otp"
         let profile = ServerProfile(kind: .json(backEnd), client: ClientIdentity(""), flow: .password)

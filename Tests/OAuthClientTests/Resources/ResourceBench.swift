@@ -30,7 +30,7 @@ struct ResourceBench {
     let memory: SealedMemory
     let clock = ManualClock()
     let exchange = ScriptedExchange()
-    let server: ResourceServer
+    let server: ResourceAuthorizationServer
 
     init(issuer: String? = nil, _ change: (inout ServerProfile) -> Void = { _ in }) throws {
         let resource = ProtectedResource(address: Self.resource, issuer: issuer)
@@ -45,7 +45,7 @@ struct ResourceBench {
             eventLoop: MultiThreadedEventLoopGroup.singleton.next(),
             sleep: BrowserLoginTests.forEver
         )
-        server = ResourceServer(profile: profile, resource: resource, tools: tools)
+        server = ResourceAuthorizationServer(profile: profile, resource: resource, tools: tools)
         challenge(#"Bearer resource_metadata="\#(Self.metadataURL)", scope="api:read""#)
         exchange.always(Self.metadataURL, .json(Self.document()))
         exchange.always(Self.issuerURL, .json(Self.metadata()))

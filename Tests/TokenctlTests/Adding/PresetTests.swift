@@ -38,7 +38,7 @@ struct PresetTests {
         }
         // Servers of other kinds publish nothing that is read.
         for offer in preset.kind == .oidc ? [nil, offer] : [nil] {
-            let text = try SessionDraft(wish, try ResolvedSession(wish, offer), offer).text
+            let text = try SessionDraft(wish, try FlowAndScopes(wish, offer), offer).text
             #expect(text.contains("# \(name): \(preset.source)\n"))
             let place = try TemporaryDirectory()
             let file = try place.write(text, to: "config.toml")
@@ -55,10 +55,10 @@ struct PresetTests {
         let preset = try #require(Preset(argument: name))
         let server = NewSessionServer(preset: preset, issuer: "https://git.example.com:8443")
         var wish = NewSession(name: name, server: server, client: NewSessionClient(id: "cli"))
-        let own = try SessionDraft(wish, try ResolvedSession(wish, nil), nil).text
+        let own = try SessionDraft(wish, try FlowAndScopes(wish, nil), nil).text
         #expect(own.contains("= [\"git.example.com:8443\"]\n"), "\(own)")
         wish.hosts = ["other.example"]
-        let written = try SessionDraft(wish, try ResolvedSession(wish, nil), nil).text
+        let written = try SessionDraft(wish, try FlowAndScopes(wish, nil), nil).text
         #expect(written.contains("= [\"other.example\"]\n"), "\(written)")
         #expect(!written.contains("git.example.com:8443\"]"))
     }

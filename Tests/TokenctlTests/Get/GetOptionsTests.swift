@@ -55,7 +55,7 @@ import Testing
     func `every option that get has is read by hand`(options: [String]) throws {
         let order = try #require(GetOptions(reading: ["get", "work"] + options))
         #expect(Self.parsed(["work"] + options)?.order == order)
-        let command = try CommandTree.parseAsRoot(["get", "work"] + options) as? GetCommand
+        let command = try RootCommand.parseAsRoot(["get", "work"] + options) as? GetCommand
         #expect(command?.order == order)
     }
 }

@@ -19,7 +19,7 @@ struct ChangeSequenceTests {
     private func block(session: String, in file: String = "file") -> TextBlock {
         TextBlock(
             file: directory.path(file),
-            mark: BlockMark("cargo", "inner", sessions: [session]),
+            mark: BlockIdentifier("cargo", "inner", sessions: [session]),
             place: .end,
             lines: ["key = \(session)"],
             ours: ["key = *"]
@@ -75,7 +75,7 @@ struct ChangeSequenceTests {
         var other = block(session: "new")
         other = TextBlock(
             file: other.file,
-            mark: BlockMark("cargo", "outer", sessions: ["new"]),
+            mark: BlockIdentifier("cargo", "outer", sessions: ["new"]),
             place: .end,
             lines: ["key = x"],
             ours: ["key = *"]
@@ -117,11 +117,13 @@ struct ChangeSequenceTests {
     }
 
     @Test(arguments: [
-        (BlockMark("cargo"), true), (BlockMark("cargo", "inner"), true), (BlockMark("cargo", "outer"), false),
-        (BlockMark("cargo", sessions: ["work"]), true), (BlockMark("cargo", sessions: ["home"]), false),
+        (BlockIdentifier("cargo"), true), (BlockIdentifier("cargo", "inner"), true),
+        (BlockIdentifier("cargo", "outer"), false),
+        (BlockIdentifier("cargo", sessions: ["work"]), true),
+        (BlockIdentifier("cargo", sessions: ["home"]), false),
     ])
     func `lines as ours without our comments are told, with where they are`(
-        mark: BlockMark,
+        mark: BlockIdentifier,
         isTold: Bool
     ) throws {
         let file = try directory.write("[a]\nx = 1\n[registries.inner]\nkey = work\nlast = 1\n", to: "file")

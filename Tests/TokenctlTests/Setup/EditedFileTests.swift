@@ -20,7 +20,7 @@ struct EditedFileTests {
     private var block: TextBlock {
         TextBlock(
             file: file,
-            mark: BlockMark("uv"),
+            mark: BlockIdentifier("uv"),
             place: .top,
             lines: ["key = \"ours\""],
             ours: ["key = *"],

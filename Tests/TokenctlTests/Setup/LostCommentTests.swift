@@ -19,7 +19,7 @@ struct LostCommentTests {
         let header = "[credential \"https://\(host ?? "")\"]"
         return TextBlock(
             file: file,
-            mark: BlockMark("git", host, sessions: host == nil ? [] : [session]),
+            mark: BlockIdentifier("git", host, sessions: host == nil ? [] : [session]),
             place: .end,
             lines: [
                 header, "    helper =", "    helper = !/bin/tokenctl git-credential --session \(session)",

@@ -47,7 +47,7 @@ struct OwnDirectoryTests {
     @Test func `a file and a link take theirs along`() throws {
         let block = TextBlock(
             file: directory.path("config/go/env"),
-            mark: BlockMark("go"),
+            mark: BlockIdentifier("go"),
             place: .end,
             lines: ["GOAUTH=x"],
             ours: ["GOAUTH=*"]

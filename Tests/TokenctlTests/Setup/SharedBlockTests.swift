@@ -19,7 +19,7 @@ struct SharedBlockTests {
     private func gitBlock(session: String = "work") -> TextBlock {
         TextBlock(
             file: directory.path("file"),
-            mark: BlockMark("git", "h", sessions: [session]),
+            mark: BlockIdentifier("git", "h", sessions: [session]),
             place: .end,
             lines: [Self.header, "    helper = !/bin/tokenctl --session \(session)"],
             ours: ["helper = !*/tokenctl --session *"],
@@ -31,7 +31,7 @@ struct SharedBlockTests {
     private func sshBlock(remote: String = "/there") -> TextBlock {
         TextBlock(
             file: directory.path("file"),
-            mark: BlockMark("ssh", "far"),
+            mark: BlockIdentifier("ssh", "far"),
             place: .top,
             lines: ["Host far", "    RemoteForward \(remote) /here", "Match all"],
             ours: ["RemoteForward /* /*"],
@@ -76,7 +76,7 @@ struct SharedBlockTests {
         let lines = ["helper \"ours\" {", "  args = []", "}"]
         let block = TextBlock(
             file: directory.path("file"),
-            mark: BlockMark("terraform"),
+            mark: BlockIdentifier("terraform"),
             place: .end,
             lines: lines,
             ours: ["helper \"ours\" {", "args = []", "}"],

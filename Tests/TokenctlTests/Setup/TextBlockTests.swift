@@ -16,9 +16,9 @@ struct TextBlockTests {
     }
 
     private func block(
-        _ place: TextBlock.Place,
+        _ place: TextBlock.InsertionPoint,
         lines: [String] = ["key = ours"],
-        mark: BlockMark = BlockMark("pip"),
+        mark: BlockIdentifier = BlockIdentifier("pip"),
         keys: [String] = ["key"],
         isTOML: Bool = false
     ) -> TextBlock {
@@ -38,7 +38,7 @@ struct TextBlockTests {
 
     struct Row: Sendable {
         var text: String
-        var place: TextBlock.Place
+        var place: TextBlock.InsertionPoint
         var result: String
     }
 
@@ -93,12 +93,15 @@ struct TextBlockTests {
     }
 
     @Test(arguments: [
-        ("key = 1\n", TextBlock.Place.top), ("  Key=1\n", .end),
+        ("key = 1\n", TextBlock.InsertionPoint.top), ("  Key=1\n", .end),
         ("[global]\nkey : 1\n", .section("[global]")),
         ("[profile \"role\"]\nkey = 1\n", .section("[profile role]")),
         ("[profile role]\n[profile 'role']\nkey = 1\n[other]\n", .section("[profile role]")),
     ])
-    func `a line that a person wrote is in the way, and stays`(text: String, place: TextBlock.Place) throws {
+    func `a line that a person wrote is in the way, and stays`(
+        text: String,
+        place: TextBlock.InsertionPoint
+    ) throws {
         try directory.write(text, to: "file")
         let error = #expect(throws: AgentError.self) { _ = try block(place).isMade() }
         #expect(
@@ -178,8 +181,8 @@ struct TextBlockTests {
     @Test(arguments: [["one", "two"], ["two", "one"]])
     func `a line without an end has none again when the last block is gone`(order: [String]) throws {
         try directory.write("a = 1", to: "file")
-        for mark in ["one", "two"] { try block(.end, mark: BlockMark(mark), keys: []).make() }
-        for mark in order { try block(.end, mark: BlockMark(mark)).undo() }
+        for mark in ["one", "two"] { try block(.end, mark: BlockIdentifier(mark), keys: []).make() }
+        for mark in order { try block(.end, mark: BlockIdentifier(mark)).undo() }
         #expect(File.text(directory.path("file")) == "a = 1")
     }
 
@@ -193,10 +196,10 @@ struct TextBlockTests {
     }
 
     @Test func `other values replace ours, and one of several is taken back alone or all together`() throws {
-        let one = block(.end, mark: BlockMark("aws", "one"), keys: [])
-        let two = block(.end, lines: ["key = two"], mark: BlockMark("aws", "two"), keys: [])
+        let one = block(.end, mark: BlockIdentifier("aws", "one"), keys: [])
+        let two = block(.end, lines: ["key = two"], mark: BlockIdentifier("aws", "two"), keys: [])
         for block in [one, two] { try block.make() }
-        let other = block(.end, lines: ["key = three"], mark: BlockMark("aws", "two"), keys: [])
+        let other = block(.end, lines: ["key = three"], mark: BlockIdentifier("aws", "two"), keys: [])
         #expect(try !other.isMade())
         try other.make()
         let text = try #require(File.text(one.file))
@@ -204,7 +207,7 @@ struct TextBlockTests {
         try one.undo()
         #expect(File.text(one.file)?.contains("aws one") == false)
         try one.make()
-        try block(.end, mark: BlockMark("aws")).undo()
+        try block(.end, mark: BlockIdentifier("aws")).undo()
         #expect(File.text(one.file) == nil)
     }
 

@@ -10,12 +10,12 @@ struct BlockSearch {
     static let last = "# <<< tokenctl setup "
 
     /// A comment that begins or ends a block.
-    private struct Comment {
+    private struct BoundaryComment {
         let index: Int
         let isFirst: Bool
         let name: ByteText
 
-        var mark: BlockMark { BlockMark(parsing: name.text[...]) }
+        var mark: BlockIdentifier { BlockIdentifier(parsing: name.text[...]) }
     }
 
     let lines: [String]
@@ -47,17 +47,21 @@ struct BlockSearch {
         return found
     }
 
-    private func comment(at index: Int) -> Comment? {
+    private func comment(at index: Int) -> BoundaryComment? {
         let line = TextBlock.withoutReturn(lines[index])
         let isFirst = line.bytewise.hasPrefix(BlockSearch.first.bytewise)
         guard isFirst || line.bytewise.hasPrefix(BlockSearch.last.bytewise) else { return nil }
         // Both prefixes have the same length.
-        return Comment(index: index, isFirst: isFirst, name: line.dropFirst(BlockSearch.first.count).bytewise)
+        return BoundaryComment(
+            index: index,
+            isFirst: isFirst,
+            name: line.dropFirst(BlockSearch.first.count).bytewise
+        )
     }
 
     /// Returns the blocks that end with the comment `end`: one, or the remains of two if the comments between
     /// them are lost.
-    private func ended(by end: Comment, begunBy begin: Comment?, floor: Int) -> [FoundBlock] {
+    private func ended(by end: BoundaryComment, begunBy begin: BoundaryComment?, floor: Int) -> [FoundBlock] {
         if let begin, begin.name == end.name {
             let inside = begin.index + 1..<end.index
             return [FoundBlock(mark: end.mark, range: begin.index...end.index, inside: inside)]
@@ -68,7 +72,7 @@ struct BlockSearch {
     }
 
     /// Returns the block that `begin` begins, if no comment ends it before the line at `ceiling`.
-    private func begun(by begin: Comment, below ceiling: Int) -> FoundBlock {
+    private func begun(by begin: BoundaryComment, below ceiling: Int) -> FoundBlock {
         let inside = linesBelow(begin, ceiling: ceiling)
         let range = begin.index...inside.upperBound - 1
         return FoundBlock(mark: begin.mark, range: range, inside: inside)
@@ -76,7 +80,7 @@ struct BlockSearch {
 
     /// Returns the lines of the block whose last comment is `end`; it includes a user's lines only within the
     /// block's own section.
-    private func linesAbove(_ end: Comment, floor: Int) -> Range<Int> {
+    private func linesAbove(_ end: BoundaryComment, floor: Int) -> Range<Int> {
         let none = end.index..<end.index
         var rest = ours[...]
         var start = end.index
@@ -104,7 +108,7 @@ struct BlockSearch {
 
     /// Returns the lines of the block whose first comment is `begin`; it includes a user's lines only within
     /// the block's own section.
-    private func linesBelow(_ begin: Comment, ceiling: Int) -> Range<Int> {
+    private func linesBelow(_ begin: BoundaryComment, ceiling: Int) -> Range<Int> {
         let start = begin.index + 1
         let none = start..<start
         var rest = ours[...]
@@ -126,7 +130,7 @@ struct BlockSearch {
     }
 
     /// Returns whether the line begins a section that contains the name in the mark of `comment`.
-    private func isHeader(at index: Int, of comment: Comment) -> Bool {
+    private func isHeader(at index: Int, of comment: BoundaryComment) -> Bool {
         let line = TextBlock.trimmed(lines[index])
         guard isHeader(line) else { return false }
         return comment.mark.name.map { line.bytewise.contains($0.bytewise) } ?? true

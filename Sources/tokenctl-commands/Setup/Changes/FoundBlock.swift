@@ -5,7 +5,7 @@
 /// One of its comments may be missing. When git removes a section up to the next header, it also removes the
 /// comment that ends one block and the one that begins the next.
 struct FoundBlock {
-    let mark: BlockMark
+    let mark: BlockIdentifier
     /// The lines of the block with its existing comments.
     let range: ClosedRange<Int>
     /// The lines of the block without its comments.

@@ -9,7 +9,7 @@ import Text
 /// Comments begin with `#`, as in all formats that are edited this way. Lines that users and other programs
 /// have since added between the comments belong to the user, and stay when the block is removed.
 struct TextBlock: SetupChange {
-    enum Place: Equatable, Sendable {
+    enum InsertionPoint: Equatable, Sendable {
         /// At the beginning, before the first table, where top-level keys belong.
         case top
         case end
@@ -19,8 +19,8 @@ struct TextBlock: SetupChange {
 
     let file: String
     /// The mark of the block among others in the file.
-    let mark: BlockMark
-    let place: Place
+    let mark: BlockIdentifier
+    let place: InsertionPoint
     let lines: [String]
     /// The patterns that distinguish lines of such a block from a user's, whatever the options of the block.
     ///
@@ -101,7 +101,7 @@ struct TextBlock: SetupChange {
     func unmarked() throws(AgentError) -> [String] {
         guard !ours.isEmpty else { return [] }
         let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
-        let marked = Set(blocks(in: all, BlockMark(mark.client)).flatMap(\.range))
+        let marked = Set(blocks(in: all, BlockIdentifier(mark.client)).flatMap(\.range))
         let starts = all.indices.dropLast(ours.count - 1).filter { start in
             let lines = all[start..<start + ours.count].map(TextBlock.trimmed)
             guard marked.isDisjoint(with: start..<start + ours.count),
@@ -132,9 +132,9 @@ struct TextBlock: SetupChange {
     }
 
     /// Returns whether blocks of this client remain in the file after those of `marks` are removed.
-    func remain(without marks: [BlockMark]) throws(AgentError) -> Bool {
+    func remain(without marks: [BlockIdentifier]) throws(AgentError) -> Bool {
         let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
-        return blocks(in: all, BlockMark(mark.client)).contains { block in
+        return blocks(in: all, BlockIdentifier(mark.client)).contains { block in
             !block.inside.isEmpty && !marks.contains { $0.names(block.mark) }
         }
     }
@@ -150,7 +150,7 @@ struct TextBlock: SetupChange {
             index = 0
         case .end:
             // Other blocks of this client may also be there.
-            let theirs = TextBlock.lines(of: without(BlockMark(mark.client), old))
+            let theirs = TextBlock.lines(of: without(BlockIdentifier(mark.client), old))
             if let isRivalSection {
                 _ = try check(sections: isRivalSection, of: theirs)
             } else {
@@ -246,7 +246,7 @@ struct TextBlock: SetupChange {
 
     /// Returns the blocks that `mark` matches, and single comments that remain of other blocks of this
     /// client.
-    private func blocks(in lines: [String], _ mark: BlockMark) -> [FoundBlock] {
+    private func blocks(in lines: [String], _ mark: BlockIdentifier) -> [FoundBlock] {
         var mayShareHeader = false
         if case .section = place { mayShareHeader = true }
         let search = BlockSearch(
@@ -262,7 +262,7 @@ struct TextBlock: SetupChange {
     }
 
     /// Returns the text without the blocks that `mark` matches; a user's lines in them stay.
-    private func without(_ mark: BlockMark, _ text: String) -> String {
+    private func without(_ mark: BlockIdentifier, _ text: String) -> String {
         var rest = TextBlock.lines(of: text)
         let found = blocks(in: rest, mark)
         guard let final = found.last else { return text }

@@ -22,7 +22,7 @@ enum CloudSetup {
         if !request.isUndo, request.options.file == nil { try checkRivals(of: profile ?? "", request.places) }
         let block = TextBlock(
             file: request.options.file ?? request.places.file("AWS_CONFIG_FILE", ".aws/config"),
-            mark: BlockMark("aws", profile, sessions: [session].compactMap(\.self)),
+            mark: BlockIdentifier("aws", profile, sessions: [session].compactMap(\.self)),
             place: profile == "default"
                 ? .section("[default]", synonym: "[profile default]")
                 : .section("[profile \(profile ?? "")]"),
@@ -49,7 +49,7 @@ enum CloudSetup {
     private static func checkRivals(of profile: String, _ places: ClientPaths) throws(AgentError) {
         let block = TextBlock(
             file: places.file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"),
-            mark: BlockMark("aws", profile, sessions: []),
+            mark: BlockIdentifier("aws", profile, sessions: []),
             place: .section("[\(profile)]"),
             lines: [],
             ours: [],

@@ -9,7 +9,7 @@ enum PackageSetup {
     static func pip(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
             file: request.options.file ?? pipFile(request.places),
-            mark: BlockMark("pip"),
+            mark: BlockIdentifier("pip"),
             place: .section("[global]"),
             lines: ["keyring-provider = subprocess"],
             ours: ["keyring-provider = subprocess"],
@@ -36,7 +36,7 @@ enum PackageSetup {
     static func uv(_ request: SetupRequest) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
             file: request.options.file ?? uvFile(request.places),
-            mark: BlockMark("uv"),
+            mark: BlockIdentifier("uv"),
             place: .top,
             lines: ["keyring-provider = \"subprocess\""],
             ours: ["keyring-provider = \"subprocess\""],
@@ -71,7 +71,7 @@ enum PackageSetup {
         let words = ["cargo:token-from-stdout", request.program, "get", session ?? "", "--format", "bearer"]
         let block = TextBlock(
             file: request.options.file ?? request.places.present([home + "/config.toml", home + "/config"]),
-            mark: BlockMark("cargo", registry, sessions: [session].compactMap(\.self)),
+            mark: BlockIdentifier("cargo", registry, sessions: [session].compactMap(\.self)),
             place: .section("[registries.\(registry ?? "")]"),
             lines: ["credential-provider = [\(words.map { "\"\($0)\"" }.joined(separator: ", "))]"],
             ours: ["credential-provider = [\"cargo:token-from-stdout\", \"*/tokenctl\", \"get\", *]"],
@@ -91,7 +91,7 @@ enum PackageSetup {
         let block = TextBlock(
             file: request.options.file
                 ?? request.places.file("GOENV", request.places.configuration("go/env")),
-            mark: BlockMark("go"),
+            mark: BlockIdentifier("go"),
             place: .end,
             lines: ["GOAUTH=\(request.program) goauth"],
             ours: ["GOAUTH=*/tokenctl goauth"],
@@ -138,7 +138,7 @@ enum PackageSetup {
         let name = "terraform-credentials-tokenagent"
         let block = TextBlock(
             file: request.options.file ?? request.places.file("TF_CLI_CONFIG_FILE", ".terraformrc"),
-            mark: BlockMark("terraform"),
+            mark: BlockIdentifier("terraform"),
             place: .end,
             lines: ["credentials_helper \"tokenagent\" {", "  args = []", "}"],
             ours: ["credentials_helper \"tokenagent\" {", "args = []", "}"],

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// The root command, with all commands, their options and their help.
+struct RootCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "tokenctl",
+        abstract: "Get OAuth access tokens from the agent, refreshed as needed.",
+        discussion: """
+            Start here:
+              tokenctl add NAME      create a session
+              tokenctl login NAME    log in to it
+              tokenctl get NAME      print an access token
+              tokenctl doctor        look for problems
+
+            Exit status: 0 done, 1 other failure, 2 wrong usage or configuration, 3 no agent, 4 login required, \
+            5 temporary failure, 6 agent locked, 7 no such session, 8 denied, 9 (status --check) a login expires soon.
+            """,
+        groupedSubcommands: [
+            CommandGroup(
+                name: "Tokens",
+                subcommands: [
+                    GetCommand.self, ExecCommand.self, CurlCommand.self, SSHCommand.self,
+                    RefreshCommand.self, ReportCommand.self, ClaimsCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Sessions",
+                subcommands: [
+                    AddCommand.self, LoginCommand.self, LogoutCommand.self, RemoveCommand.self,
+                    StatusCommand.self, ListCommand.self,
+                    WatchCommand.self, AuditCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Integrations",
+                subcommands: [
+                    SetupCommand.self, GitCredentialCommand.self, DockerCredentialCommand.self,
+                    KubeCredentialCommand.self,
+                    TerraformCommand.self, GoogleCommand.self, GoAuthCommand.self, BazelCommand.self,
+                    KeyringCommand.self, AWSCommand.self, MCPCommand.self, ProxyCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Agent",
+                subcommands: [
+                    LockCommand.self, UnlockCommand.self, VaultCommand.self, ConfigCommand.self,
+                    ReloadCommand.self, DoctorCommand.self, FleetCommand.self,
+                    AgentSocketCommand.self, VersionCommand.self, ShutdownCommand.self,
+                    CompletionsCommand.self,
+                ]
+            ),
+        ]
+    )
+
+    /// Parses `arguments` and runs the command.
+    ///
+    /// - Returns: The exit status.
+    /// - Throws: The errors of the command; wrong usage is an ``AgentError`` with the code `badRequest`.
+    static func status(of arguments: [String]) throws -> Int32 {
+        do {
+            if arguments == ["--version"] { return try status(of: ["version"]) }
+            var command = try parseAsRoot(arguments)
+            try command.run()
+            return 0
+        } catch let error as AgentError {
+            throw error
+        } catch let exit as ExitCode {
+            return exit.rawValue
+        } catch let stop where exitCode(for: stop) == .success {
+            let text = fullMessage(for: stop)
+            try StandardOutput.write(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
+            return 0
+        } catch {
+            throw usageError(error, arguments)
+        }
+    }
+
+    /// Joins `text` to one line; values in a list of one per line are separated by commas.
+    private static func inOneLine(_ text: String) -> String {
+        let lines = text.split(separator: "\n")
+        let values = lines.filter { $0.hasPrefix(valueMark) }
+        let rest = lines.filter { !$0.hasPrefix(valueMark) }.joined(separator: " ")
+        guard !values.isEmpty else { return rest }
+        return rest + " " + values.map { $0.dropFirst(valueMark.count) }.joined(separator: ", ")
+    }
+
+    /// The prefix that ArgumentParser prints before each value of a list of more than five.
+    private static let valueMark = "  - "
+
+    private static func usageError(_ error: any Error, _ arguments: [String]) -> AgentError {
+        let names = configuration.subcommands.compactMap { $0.configuration.commandName }
+        guard let first = arguments.first, first.hasPrefix("-") || names.contains(first) else {
+            let given = arguments.first ?? ""
+            let near = WordSuggestion.nearest(to: given, among: names + ["help"])
+            return AgentError(
+                .badRequest,
+                "unknown command \"\(given)\"",
+                remedy: near.map { Remedy.run("tokenctl \($0)") } ?? .see("tokenctl --help")
+            )
+        }
+        let text = inOneLine(message(for: error))
+        if text.hasPrefix("Missing expected argument '<name>'") {
+            return ConfiguredSessions.missingName(in: first, ConfiguredSessions.names(at: AgentEndpoint()))
+        }
+        let command = first.hasPrefix("-") ? "" : " \(first)"
+        // ArgumentParser's own messages are sentences.
+        let clause = text.hasSuffix(".") ? text.dropLast() : text[...]
+        return AgentError(
+            .badRequest,
+            clause.prefix(1).lowercased() + clause.dropFirst(),
+            remedy: .see("tokenctl\(command) --help")
+        )
+    }
+}

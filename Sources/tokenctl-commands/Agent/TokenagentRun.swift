@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CommandCore
+import Text
+
+/// A run of `tokenagent`, which does what this program has no libraries for.
+struct TokenagentRun {
+    /// The program's output if it is JSON, or `nil`.
+    let answer: JSONValue?
+    let status: Int32
+    private let messages: [UInt8]
+
+    /// Runs the program with `arguments` and waits for its exit.
+    ///
+    /// - Throws: ``AgentError`` with the code `internal` if the program is not installed or cannot be
+    ///   started.
+    init(_ arguments: [String]) throws(AgentError) {
+        guard let program = AgentStarter.executable else {
+            throw AgentError(.internal, "tokenagent not found next to tokenctl or in PATH")
+        }
+        var output = try Pipe()
+        let complaints = try Pipe()
+        let child = try ChildProcess(
+            program,
+            arguments,
+            output: .descriptor(output.writing),
+            error: .descriptor(complaints.writing)
+        )
+        output.closeWriting()
+        let text = output.all()
+        status = child.wait()
+        // The output may list thousands of sessions or errors.
+        answer = try? JSONValue(parsing: text, maximumValues: .max)
+        messages = complaints.available()
+    }
+
+    /// The error for a run that failed.
+    var failure: AgentError {
+        let isMisconfigured = status == FailureCode.misconfigured.exitStatus
+        return AgentError(
+            isMisconfigured ? .misconfigured : .internal,
+            AgentStarter.complaint(in: messages)
+        )
+    }
+}
