@@ -49,7 +49,8 @@ extension RequestFailure {
                 message:
                     "cannot satisfy min_valid: the issuer's tokens last only "
                     + DurationPhrase.short(lifetime.wholeSeconds),
-                session: session
+                session: session,
+                remedy: .set("min_valid to less than \(DurationPhrase.short(lifetime.wholeSeconds))")
             )
         case .noIDToken:
             self.init(code: .misconfigured, message: "the issuer returned no ID token", session: session)

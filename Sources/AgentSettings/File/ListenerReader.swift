@@ -127,7 +127,7 @@ struct ListenerReader {
             )
         } else if !known.names.contains(word) {
             let nearest =
-                SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+                WordSuggestion.question(about: word, among: known.names)
             table.report("session", "no session named \"\(word)\"\(nearest)")
         }
         return nil

@@ -281,7 +281,7 @@ package struct SettingsReader {
         where !session.rules.isEmpty && settings.places[session.name]?.file == nil {
             for name in session.rules.compactMap(\.listener) where !names.contains(name) {
                 let line = settings.places[session.name]?.line ?? 1
-                let nearest = SpellingSuggestion.to(name, among: names).map { "; did you mean \($0)?" } ?? ""
+                let nearest = WordSuggestion.question(about: name, among: names)
                 problems.add(
                     "session.\(session.name).allow",
                     at: TOMLPosition(line: line, column: 1),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 import TokenCore
 
 /// A reader of one `[[socket]]`.
@@ -66,7 +67,7 @@ struct SocketReader {
                 )
             } else {
                 let nearest =
-                    SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+                    WordSuggestion.question(about: word, among: known.names)
                 table.report("sessions", "no session named \"\(word)\"\(nearest)")
             }
         }

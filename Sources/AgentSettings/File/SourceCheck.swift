@@ -99,7 +99,7 @@ struct SourceCheck {
     private func absence(of source: SessionName) -> String? {
         let word = source.description
         guard !known.names.contains(word), known.absence(of: word) == nil else { return nil }
-        let nearest = SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+        let nearest = WordSuggestion.question(about: word, among: known.names)
         return "no session named \"\(word)\"\(nearest)"
     }
 

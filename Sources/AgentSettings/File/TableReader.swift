@@ -47,7 +47,7 @@ struct TableReader {
     /// Reports every key that was not read; call this last.
     func refuseUnknownKeys() {
         for entry in table.entries where !known.contains(entry.key) {
-            let nearest = SpellingSuggestion.to(entry.key, among: known).map { "; did you mean \($0)?" } ?? ""
+            let nearest = WordSuggestion.question(about: entry.key, among: known)
             problems.add(name(of: entry.key), at: entry.position, "unknown key\(nearest)")
         }
     }
@@ -270,7 +270,7 @@ extension RawRepresentable where Self: CaseIterable, RawValue == String {
             return
         }
         let words = Self.allCases.map(\.rawValue)
-        let nearest = SpellingSuggestion.to(word, among: words).map { "; did you mean \($0)?" } ?? ""
+        let nearest = WordSuggestion.question(about: word, among: words)
         report("\"\(word)\" is not one of \(words.joined(separator: ", "))\(nearest)")
         return nil
     }

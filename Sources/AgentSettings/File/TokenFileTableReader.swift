@@ -108,7 +108,7 @@ struct TokenFileTableReader {
             note("session \"\(word)\" is unavailable: it has an error", about: SessionName(word))
         } else {
             let nearest =
-                SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+                WordSuggestion.question(about: word, among: known.names)
             table.report("session", "no session named \"\(word)\"\(nearest)")
         }
     }

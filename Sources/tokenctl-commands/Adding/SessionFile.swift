@@ -40,9 +40,12 @@ struct SessionFile {
     }
 
     /// The path of `sessions.d` next to the configuration file.
-    var directory: String {
-        let end = configuration.utf8.lastIndex(of: UInt8(ascii: "/"))
-        return (end.map { configuration[...$0] } ?? "") + "sessions.d"
+    var directory: String { SessionFile.directory(nextTo: configuration) }
+
+    /// Returns the path of `sessions.d` next to the configuration file at `path`.
+    static func directory(nextTo path: String) -> String {
+        let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        return (end.map { path[...$0] } ?? "") + "sessions.d"
     }
 
     /// The path of the copy of the CA certificates that this session trusts, if one was made.

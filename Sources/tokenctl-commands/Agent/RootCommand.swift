@@ -92,11 +92,18 @@ struct RootCommand: ParsableCommand {
     /// The prefix that ArgumentParser prints before each value of a list of more than five.
     private static let valueMark = "  - "
 
+    /// The names of commands in oidc-agent, gh and the shell, with those of our commands for the same purpose.
+    private static let synonyms = [
+        "gen": "add", "new": "add", "create": "add", "rm": "remove", "delete": "remove", "ls": "list",
+        "token": "get", "show": "status", "auth": "login", "stop": "shutdown", "quit": "shutdown",
+        "run": "exec",
+    ]
+
     private static func usageError(_ error: any Error, _ arguments: [String]) -> AgentError {
         let names = configuration.subcommands.compactMap { $0.configuration.commandName }
         guard let first = arguments.first, first.hasPrefix("-") || names.contains(first) else {
             let given = arguments.first ?? ""
-            let near = WordSuggestion.nearest(to: given, among: names + ["help"])
+            let near = synonyms[given] ?? WordSuggestion.nearest(to: given, among: names + ["help"])
             return AgentError(
                 .badRequest,
                 "unknown command \"\(given)\"",

@@ -20,8 +20,11 @@ struct ConfigurationReport {
     /// A summary of a configuration without errors.
     var summary: String {
         let count = message.sessions ?? 0
-        guard unsafe count > 0 || access(file, F_OK) == 0 else { return "no configuration file at \(file)" }
-        return "\(file): OK (\(count) session\(count == 1 ? "" : "s"))"
+        let isPresent = unsafe access(file, F_OK) == 0
+        guard count > 0 || isPresent else { return "no configuration file at \(file)" }
+        // Without a configuration file, all sessions are from the directory next to it.
+        let place = isPresent ? file : SessionFile.directory(nextTo: file)
+        return "\(place): OK (\(count) session\(count == 1 ? "" : "s"))"
     }
 
     /// The errors in the format of a compiler: `FILE:LINE: KEY: MESSAGE`.

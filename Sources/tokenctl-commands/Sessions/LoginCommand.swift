@@ -132,6 +132,7 @@ struct LoginCommand: ParsableCommand {
             opensBrowser: !opensNoBrowser && !pastesRedirect,
             pastesRedirect: pastesRedirect,
             showsQRCode: showsQRCode,
+            flowOption: flowOption,
             isJSON: agent.wantsJSON,
             endpoint: agent.endpoint
         )
@@ -192,6 +193,13 @@ struct LoginCommand: ParsableCommand {
         if readsPassword { body.add(\.secret, secret: try StandardInput.secret("password")) }
         if readsRefreshToken { body.add(\.secret, secret: try StandardInput.refreshToken()) }
         return AgentRequest(.post, "sessions", session, "login", body: body.finished())
+    }
+
+    /// The option with which the user chose the flow, or `nil` without one.
+    private var flowOption: String? {
+        if readsRefreshToken { return "--refresh-token-stdin" }
+        if readsPassword { return "--password-stdin" }
+        return pastesRedirect ? "--paste" : flow.map { "--flow \($0.rawValue)" }
     }
 
     private var impliedFlow: Flow? {

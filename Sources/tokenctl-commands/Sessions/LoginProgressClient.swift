@@ -13,6 +13,8 @@ struct LoginProgressClient {
     var pastesRedirect = false
     /// Whether the URL of a device login is also shown as a QR code.
     var showsQRCode = false
+    /// The option of a flow that the user chose, such as `--flow import`, for another login.
+    var flowOption: String?
     let isJSON: Bool
     let endpoint: AgentEndpoint
 
@@ -25,11 +27,14 @@ struct LoginProgressClient {
     ///
     /// - Throws: ``AgentError`` if the request fails, or ``ExitCode`` after an error that was printed.
     func logIn(_ request: AgentRequest) throws {
-        let failure: AgentError?
+        var failure: AgentError?
         do throws(AgentError) {
             failure = try run(request)
         } catch {
             throw error.about(session)
+        }
+        if let remedy = failure?.remedy, let flowOption, remedy == .run("tokenctl login \(session)") {
+            failure?.remedy = .run("tokenctl login \(session) \(flowOption)")
         }
         // With --json the event with the error has been printed already.
         if let failure { throw ExitCode(FailureReport.tell(failure.about(session))) }

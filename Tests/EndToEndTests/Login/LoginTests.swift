@@ -175,12 +175,14 @@ extension EndToEnd {
                 user: "bob",
                 scope: ["openid", "offline_access", "api"]
             )
-            let result = try await scene.agent.tokenctl(
-                "login",
-                "work",
-                "--refresh-token-stdin",
-                input: token + "\n"
+            let typed = ["login", "work", "--refresh-token-stdin"]
+            let mistyped = try await scene.agent.tokenctl(typed, input: "x\(token)\n")
+            #expect(mistyped.status != 0)
+            #expect(
+                mistyped.standardError.contains("  Run: tokenctl \(typed.joined(separator: " "))\n"),
+                "\(mistyped.standardError)"
             )
+            let result = try await scene.agent.tokenctl(typed, input: token + "\n")
             #expect(result.status == 0, "\(result.standardError)")
             #expect(try await scene.isAccepted(scene.token()))
             #expect(!result.standardOutput.contains(token))

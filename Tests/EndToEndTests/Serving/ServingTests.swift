@@ -177,6 +177,11 @@ extension EndToEnd {
             #expect(result.status == 2)
             #expect(result.complainsInOneLine, "\(result.standardError)")
             #expect(result.standardOutput.isEmpty)
+            #expect(
+                result.standardError.hasSuffix("\n  Set: min_valid to less than 1h\n"),
+                "\(result.standardError)"
+            )
+            #expect(try await scene.agent.tokenctl("get", "work", "--min-valid", "59m").status == 0)
         }
 
         @Test func `the ID token can be had as well`() async throws {

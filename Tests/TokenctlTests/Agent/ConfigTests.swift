@@ -32,6 +32,15 @@ import Text
         #expect(json.all == (0, #"{"file":"\#(file)","ok":true,"sessions":1,"problems":[]}"# + "\n", ""))
     }
 
+    @Test func `where there are only session files, their directory is named`() async throws {
+        for name in [".config", ".config/tokenagent", ".config/tokenagent/sessions.d"] {
+            try home.makeDirectory(name)
+        }
+        try home.write(Self.good, to: ".config/tokenagent/sessions.d/work.toml")
+        let text = try await run("check")
+        #expect(text.all == (0, "\(home.path(".config/tokenagent/sessions.d")): OK (1 session)\n", ""))
+    }
+
     @Test func `each mistake is told with file, line and key`() async throws {
         let file = try home.write(Self.good + "scoped = 1\n[agent]\nlead = 2\n", to: "c.toml")
         let text = try await run("check", "--config", file)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Testing
-
-@testable import tokenctl_commands
+import Text
 
 /// Suggestions for mistyped words.
 struct WordSuggestionTests {

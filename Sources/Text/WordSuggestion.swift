@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: MIT
 
 /// Suggestions for misspelled words.
-enum WordSuggestion {
-    /// The maximum number of wrong letters: two, as for two exchanged letters.
-    private static let maximumDistance = 2
-
+package enum WordSuggestion {
     /// Returns the word in `words` that `text` most likely means, or `nil` if none or several are close.
-    static func nearest(to text: String, among words: [String]) -> String? {
+    ///
+    /// Two letters may be wrong, as for two exchanged ones, or a third of those of the longer word.
+    package static func nearest(to text: String, among words: [String]) -> String? {
         let letters = Array(text.utf8)
         // Two letters are too many in short words, and no word of ours is as long as a long text.
-        guard (3...32).contains(letters.count) else { return nil }
+        guard (3...64).contains(letters.count) else { return nil }
         let ranked = words.map { (word: $0, distance: distance(letters, Array($0.utf8))) }
-            .filter { $0.distance <= maximumDistance && $0.distance < $0.word.utf8.count - 1 }
+            .filter {
+                let length = $0.word.utf8.count
+                return $0.distance <= max(2, max(letters.count, length) / 3) && $0.distance < length - 1
+            }
         guard let least = ranked.map(\.distance).min() else { return nil }
         let nearest = ranked.filter { $0.distance == least }
         return nearest.count == 1 ? nearest[0].word : nil
+    }
+
+    /// Returns the end of a message about `text`: "; did you mean WORD?", or nothing.
+    package static func question(about text: String, among words: [String]) -> String {
+        nearest(to: text, among: words).map { "; did you mean \($0)?" } ?? ""
     }
 
     /// Returns the number of letters that are missing, added or wrong (Levenshtein distance).
