@@ -329,19 +329,19 @@ let package = Package(
         .executableTarget(
             name: "confinement-probe",
             dependencies: ["CTesting", "CHardening", "Confinement"],
-            path: "Tests/ConfinementProbe",
+            path: "Tests/processes/ConfinementProbe",
             swiftSettings: testing
         ),
         .target(
             name: "FleetSimulation",
             dependencies: ["TestSupport", "TokenCore"],
-            path: "Tests/FleetSimulation/Simulation",
+            path: "Tests/core/FleetSimulation/Simulation",
             swiftSettings: testing
         ),
         .executableTarget(
             name: "fleet-simulation",
             dependencies: ["FleetSimulation"],
-            path: "Tests/FleetSimulation/Command",
+            path: "Tests/core/FleetSimulation/Command",
             swiftSettings: testing
         ),
         .testTarget(name: "TextTests", dependencies: ["Text", "TestSupport"], swiftSettings: testing),
@@ -468,6 +468,32 @@ let package = Package(
         ),
     ]
 )
+
+/// The areas of `Sources`, from the bottom up, with their targets; what is in no area is at the top.
+///
+/// `Scripts/check-sources` says which area may import which.
+let areas: [(name: String, targets: [String])] = [
+    (
+        "base",
+        ["CHardening", "CPolling", "CSodium", "CTaskHook", "CWipingAllocator", "TOML", "Text", "Threads"]
+    ),
+    ("core", ["TokenCore"]),
+    ("store", ["SealedStore"]),
+    ("processes", ["CommandExecution", "Confinement", "ExchangeGuard", "tokenagent-runner"]),
+    (
+        "network",
+        ["EtcdClient", "ForwardProxy", "ModularArithmetic", "OAuthClient", "ServerCertificates"]
+    ),
+    ("agent", ["AgentServer", "AgentSettings", "CommandClient", "FleetStore"]),
+    ("gateways", ["MCPBridge", "TokenProxy", "tokenagent-mcp", "tokenagent-proxy"]),
+    ("commands", ["CommandCore", "tokenctl-commands"]),
+]
+for target in package.targets where target.path == nil {
+    let tested =
+        target.name == "TokenctlTests" ? "tokenctl-commands" : target.name.replacing("Tests", with: "")
+    let area = areas.first { $0.targets.contains(tested) }.map { "\($0.name)/" } ?? ""
+    target.path = "\(target.isTest ? "Tests" : "Sources")/\(area)\(target.name)"
+}
 
 // What the fuzzer calls: a test in every build, so that it keeps up with what it calls.
 let fuzzed: [Target.Dependency] = [

@@ -10,6 +10,9 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRODUCT, DEMO, TESTS = ROOT / "Sources", ROOT / "Demo", ROOT / "Tests"
 
+# The areas of Sources and Tests; a folder of a target is in one of them, or at the top.
+AREAS = ("base", "core", "store", "processes", "network", "agent", "gateways", "commands")
+
 # The most switches that may list an enum's cases.
 MOST_SWITCHES = 3
 
@@ -155,8 +158,7 @@ class File:
 
     @functools.cached_property
     def target(self) -> str:
-        base = next(base for base in (PRODUCT, DEMO, TESTS) if base in self.path.parents)
-        return self.path.relative_to(base).parts[0]
+        return target(self.path)
 
     @property
     def lines(self) -> int:
@@ -172,6 +174,20 @@ def read(*folders: pathlib.Path) -> list[File]:
 def source(path: pathlib.Path) -> File:
     text = path.read_text(encoding="utf-8")
     return File(path, text, blanked(text))
+
+
+def target(path: pathlib.Path) -> str:
+    """The target of a file or folder below Sources, Demo or Tests."""
+    base = next(base for base in (PRODUCT, DEMO, TESTS) if base in path.parents)
+    area, *rest = path.relative_to(base).parts
+    return rest[0] if area in AREAS else area
+
+
+def folders(base: pathlib.Path) -> dict[str, pathlib.Path]:
+    """The folders of the targets below Sources or Tests, by target."""
+    tops = [path for path in base.iterdir() if path.is_dir() and path.name not in AREAS]
+    inner = [path for area in AREAS if (base / area).exists() for path in (base / area).iterdir() if path.is_dir()]
+    return {path.name: path for path in tops + inner}
 
 
 @dataclasses.dataclass(eq=False)

@@ -11,7 +11,7 @@ struct Vector {
     var fields: [String: String]
     var bytes: [UInt8]
 
-    static let directory = BuiltPrograms.checkout + "/Tests/SealedStoreTests/Vectors"
+    static let directory = BuiltPrograms.checkout + "/Tests/store/SealedStoreTests/Vectors"
 
     init(_ fields: [String: String], _ bytes: [UInt8]) {
         self.fields = fields
