@@ -42,7 +42,7 @@ package struct APIEndpointTraits: Sendable {
     package enum WhileOpening: Sendable {
         case waits
         case isAnswered
-        /// The request is answered only if the response does not depend on the sessions visible to the peer.
+        /// The request is answered if no session can be hidden from the peer, and waits otherwise.
         case isAnsweredWhereNothingIsHidden
     }
 

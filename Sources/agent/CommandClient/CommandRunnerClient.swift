@@ -160,7 +160,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         let query = ProcessQuery(number: number, process: process, digested: digested)
         let result = try await exchange(number, query.frame)
-        guard let facts = ProcessIdentity(encoded: result.standardOutput) else { throw .runnerEnded }
+        guard let facts = ProcessDescription(encoded: result.standardOutput) else { throw .runnerEnded }
         return PeerIdentity(facts)
     }
 
@@ -206,7 +206,7 @@ extension CommandReply {
 }
 
 extension PeerIdentity {
-    fileprivate init(_ facts: ProcessIdentity) {
+    fileprivate init(_ facts: ProcessDescription) {
         self.init(
             programs: facts.programs.map { Program(executable: $0.executable, digest: $0.digest) },
             unit: facts.unit,

@@ -13,7 +13,7 @@ package struct SystemRoots: Hashable, Sendable {
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
         "/var/lib/ca-certificates/ca-bundle.pem", "/etc/ssl/cert.pem",
     ]
-    /// The files that the TLS library finds by itself, together with the directory of single certificates.
+    /// The files that the TLS library reads by default, in addition to a directory of single certificates.
     private static let filesOfLibrary = usualFiles.prefix(2)
     /// The environment variable that names another file, as in OpenSSL.
     package static let variable = "SSL_CERT_FILE"

@@ -14,7 +14,7 @@ struct ProcessExaminationTests {
         var own = [CChar](repeating: 0, count: 4096)
         let count = readlink("/proc/self/exe", &own, own.count)
         let path = String(decoding: own.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        #expect(facts.programs == [ProcessIdentity.Program(executable: path)])
+        #expect(facts.programs == [ProcessDescription.Program(executable: path)])
         var now = timespec()
         clock_gettime(CLOCK_BOOTTIME, &now)
         #expect(facts.startedAt > 0 && facts.startedAt < (Int64(now.tv_sec) + 1) * 1_000_000_000)
@@ -25,7 +25,7 @@ struct ProcessExaminationTests {
         let facts = try await Polling.value {
             guard let path = examination.facts(of: sleeping.pid)?.programs.first?.executable,
                 path.hasSuffix("/sleep")
-            else { return nil as ProcessIdentity? }
+            else { return nil as ProcessDescription? }
             // What is not asked for is not read.
             #expect(examination.facts(of: sleeping.pid, digesting: ["/x"])?.programs.first?.digest == nil)
             return examination.facts(of: sleeping.pid, digesting: ["/x", path])
@@ -129,14 +129,14 @@ struct ProcessExaminationTests {
         let query = ProcessQuery(number: 7, process: 4711, digested: ["/a", "/b"])
         #expect(ProcessQuery(payload: Array(query.frame.dropFirst(5))) == query)
         #expect(query.frame[4] == RunnerFrameKind.examine.rawValue)
-        let facts = ProcessIdentity(
+        let facts = ProcessDescription(
             programs: [.init(executable: "/a", digest: "00"), .init(executable: "/b")],
             unit: "u.service",
             startedAt: 3_000_000_000,
             image: nil,
             isProxy: true
         )
-        #expect(ProcessIdentity(encoded: facts.encoded) == facts)
-        #expect(ProcessIdentity(encoded: Array(facts.encoded.dropLast())) == nil)
+        #expect(ProcessDescription(encoded: facts.encoded) == facts)
+        #expect(ProcessDescription(encoded: Array(facts.encoded.dropLast())) == nil)
     }
 }

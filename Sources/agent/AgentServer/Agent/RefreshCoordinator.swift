@@ -13,7 +13,7 @@ import TokenCore
 final class RefreshCoordinator {
     private let work: PendingWork
     private let storeThread: StoreThread
-    private let erasure: SecretErasure
+    private let erasure: DeferredSecretErasure
     /// Fires when an issuer may be sent another request.
     private let alarm: Alarm<String>
     /// The sessions shared by several hosts.
@@ -27,7 +27,7 @@ final class RefreshCoordinator {
     init(
         work: PendingWork,
         storeThread: StoreThread,
-        erasure: SecretErasure,
+        erasure: DeferredSecretErasure,
         alarm: Alarm<String>,
         fleet: FleetCoordinator
     ) {

@@ -48,7 +48,7 @@ package actor SessionAgent {
     let refreshes: RefreshCoordinator
     let work: PendingWork
     let storeThread: StoreThread
-    let erasure: SecretErasure
+    let erasure: DeferredSecretErasure
     let records: RecordWriter
     /// Fires when a session needs attention.
     private let alarm: Alarm<SessionName>
@@ -70,7 +70,7 @@ package actor SessionAgent {
         executor = eventLoop.executor
         work = PendingWork(eventLoop: eventLoop)
         storeThread = StoreThread(store: ports.store, pool: pool, eventLoop: eventLoop, work: work)
-        erasure = SecretErasure(memory: ports.memory, storeThread: storeThread)
+        erasure = DeferredSecretErasure(memory: ports.memory, storeThread: storeThread)
         records = RecordWriter(storeThread: storeThread)
         alarm = Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
         refreshes = RefreshCoordinator(

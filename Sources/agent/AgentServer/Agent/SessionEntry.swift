@@ -98,7 +98,8 @@ extension StoredSession.Content {
     ///
     /// Such a login must not be used under these settings. Its record stays for the time when they are
     /// corrected.
-    func accepted(under settings: SessionSettings, _ erasure: SecretErasure) -> StoredSession.Content {
+    func accepted(under settings: SessionSettings, _ erasure: DeferredSecretErasure) -> StoredSession.Content
+    {
         guard !settings.policy.isShared, !settings.policy.startsByItself, case .record(let loaded) = self,
             let made = loaded.snapshot.madeOf.map(LoginSettingsFingerprint.init),
             !made.fingerprint.utf8.elementsEqual(settings.fingerprint.utf8)

@@ -7,7 +7,7 @@ struct DepartedSession {
     /// The record read from etcd when the latest login here began, or `nil` if no login has begun.
     var readResult: FleetReadResult?
 
-    /// Returns the fleet state to start with when a login brings this host back.
+    /// Returns the fleet state for a login that brings this host back, made from the record read from etcd.
     ///
     /// With this state the new login counts as later than the login in ``readResult``.
     ///

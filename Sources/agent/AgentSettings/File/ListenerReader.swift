@@ -9,7 +9,7 @@ import TokenCore
 /// A reader of one `[[proxy]]` or `[[endpoint]]`.
 struct ListenerReader {
     var table: TableReader
-    let places: SocketPathReader
+    let places: SocketPathSettingReader
     let known: KnownSessions
     let sessions: [SessionName: ConfiguredSession]
     /// The list for errors in other files that make one listener useless.

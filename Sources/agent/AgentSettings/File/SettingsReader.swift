@@ -13,11 +13,11 @@ package struct SettingsReader {
     /// The number of sessions from which a second thread pays off.
     private static let manySessions = 500
 
-    private let places: SocketPathReader
+    private let places: SocketPathSettingReader
 
     /// Creates a reader in which `~/` means `home`, and no table may use one of `reservedPaths`.
     package init(home: String?, reservedPaths: ReservedPaths? = nil) {
-        places = SocketPathReader(home: home, reservedPaths: reservedPaths)
+        places = SocketPathSettingReader(home: home, reservedPaths: reservedPaths)
     }
 
     /// Parses and checks `text`.

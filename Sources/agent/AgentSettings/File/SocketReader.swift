@@ -7,7 +7,7 @@ import TokenCore
 /// A reader of one `[[socket]]`.
 struct SocketReader {
     var table: TableReader
-    let places: SocketPathReader
+    let places: SocketPathSettingReader
     /// The settings with the sessions of all files.
     let settings: Settings
     let known: KnownSessions

@@ -10,7 +10,7 @@ struct TokenFileTableReader {
     private static let maximumNameLength = 200
 
     var table: TableReader
-    let places: SocketPathReader
+    let places: SocketPathSettingReader
     /// The settings with the sessions of all files.
     let settings: Settings
     let known: KnownSessions

@@ -79,7 +79,7 @@ struct AssertionGrantReader: SessionPartReading {
         return source.map { AssertionKey($0, identifier: identifier) }
     }
 
-    /// Reads `assertion_claims` as JSON.
+    /// Reads the table `assertion_claims` and converts it to JSON.
     private mutating func claims() -> JSONObject {
         guard let reader = table.table("assertion_claims") else { return JSONObject() }
         var claims = JSONObject()

@@ -112,7 +112,7 @@ struct RootCommand: ParsableCommand {
         }
         let text = inOneLine(message(for: error))
         if text.hasPrefix("Missing expected argument '<name>'") {
-            return ConfiguredSessions.missingName(in: first, ConfiguredSessions.names(at: AgentEndpoint()))
+            return SelectableSessions.missingName(in: first, SelectableSessions.names(at: AgentEndpoint()))
         }
         let command = first.hasPrefix("-") ? "" : " \(first)"
         // ArgumentParser's own messages are sentences.

@@ -7,7 +7,7 @@ import CommandCore
 enum RejectionSign {
     /// The program shows nothing.
     case none
-    /// The program repeats the request within seconds.
+    /// The program repeats the request that the text identifies, within seconds.
     case repetition(of: String)
     /// The program passes on the response of its server, or `nil` with its first request.
     case answer(CurlResponseParser?, to: String, by: HostAndPort?)

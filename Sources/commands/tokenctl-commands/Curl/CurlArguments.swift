@@ -45,7 +45,7 @@ struct CurlArguments: Equatable {
     /// Whether headers come from a file, one of which may replace the token.
     private(set) var mayReplaceToken = false
     /// The files that curl reads.
-    private(set) var inputs = CurlInputs()
+    private(set) var inputs = CurlInputFiles()
     /// The request that curl sends.
     private(set) var target = CurlProofTarget()
 

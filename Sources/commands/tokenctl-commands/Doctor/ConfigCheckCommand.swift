@@ -30,7 +30,7 @@ struct ConfigCheckCommand: ParsableCommand {
         } else if report.isGood {
             try StandardOutput.line(TerminalText.escaped(report.summary, longest: 8192))
             if report.message.sessions == 0 {
-                try StandardOutput.line(ConfiguredSessions.remedy.indented)
+                try StandardOutput.line(SelectableSessions.remedy.indented)
             }
         }
         if let difference, !difference.differences.isEmpty, !agent.wantsJSON {

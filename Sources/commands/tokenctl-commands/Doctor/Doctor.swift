@@ -124,7 +124,7 @@ struct Doctor {
         .warning,
         "sessions",
         "none configured",
-        remedy: ConfiguredSessions.remedy
+        remedy: SelectableSessions.remedy
     )
 
     private func unreached(_ error: AgentError) -> [Finding] {

@@ -20,7 +20,7 @@ struct ListCommand: ParsableCommand {
         } else {
             let sessions = answer.sessions ?? []
             guard !sessions.isEmpty else {
-                let lines = ConfiguredSessions.none.joined(separator: "\n")
+                let lines = SelectableSessions.none.joined(separator: "\n")
                 return StandardError.write("tokenctl: \(lines)\n")
             }
             let names = sessions.map { TerminalText.escaped(DisplayedSession($0).name) + "\n" }

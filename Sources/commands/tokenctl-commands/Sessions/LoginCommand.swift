@@ -177,7 +177,7 @@ struct LoginCommand: ParsableCommand {
     /// Returns the session if exactly one is configured.
     private func onlySession() throws(AgentError) -> String {
         let names = try agent.endpoint.sessions().compactMap(\.session)
-        guard names.count == 1 else { throw ConfiguredSessions.missingName(in: "login", names) }
+        guard names.count == 1 else { throw SelectableSessions.missingName(in: "login", names) }
         return names[0]
     }
 

@@ -77,7 +77,7 @@ struct StatusReport {
     }
 
     private func lines(_ sessions: [SessionMessage]) -> [String] {
-        guard !sessions.isEmpty else { return ConfiguredSessions.none }
+        guard !sessions.isEmpty else { return SelectableSessions.none }
         return TextTable.lines(DisplayedSession.columns, sessions.map { DisplayedSession($0).row })
     }
 }

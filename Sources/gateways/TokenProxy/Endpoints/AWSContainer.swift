@@ -8,9 +8,9 @@ import Text
 /// `AWS_CONTAINER_CREDENTIALS_FULL_URI` is the address of the endpoint. The token in the file named by
 /// `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE` is the value of `Authorization`.
 struct AWSContainer {
-    private let service: EndpointService
+    private let service: CloudCredentialService
 
-    init(_ service: EndpointService) {
+    init(_ service: CloudCredentialService) {
         self.service = service
     }
 

@@ -10,9 +10,9 @@ struct AzureIdentity {
     private static let appServiceVersion = "2019-08-01"
     private static let metadataVersion = "2018-02-01"
 
-    private let service: EndpointService
+    private let service: CloudCredentialService
 
-    init(_ service: EndpointService) {
+    init(_ service: CloudCredentialService) {
         self.service = service
     }
 

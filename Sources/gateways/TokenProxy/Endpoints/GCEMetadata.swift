@@ -5,9 +5,9 @@ import Text
 
 /// The token part of the metadata server of Google's virtual machines.
 struct GCEMetadata {
-    private let service: EndpointService
+    private let service: CloudCredentialService
 
-    init(_ service: EndpointService) {
+    init(_ service: CloudCredentialService) {
         self.service = service
     }
 

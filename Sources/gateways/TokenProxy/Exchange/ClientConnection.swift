@@ -221,7 +221,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             exchange.begin()
         case .endpoint(let kind, let rules):
             try serveHere(request, services) { answered in
-                EndpointService(services, kind, rules).answer(request, answered)
+                CloudCredentialService(services, kind, rules).answer(request, answered)
             }
         case .metrics:
             try serveHere(request, services) { answered in

@@ -134,7 +134,7 @@ final class Proxy: @unchecked Sendable {
                 listener.services = services
             }
             if case .endpoint(let kind, let rules) = services.table.service {
-                EndpointService(services, kind, rules).prepare()
+                CloudCredentialService(services, kind, rules).prepare()
             }
         }
         order = wanted.map(\.place)

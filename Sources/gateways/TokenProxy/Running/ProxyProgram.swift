@@ -9,7 +9,7 @@ import NIOPosix
 ///
 /// `tokenctl` starts the process, sends it tables over standard input, and ends it by closing that socket.
 /// Requests get an access token of the agent (``CredentialProvider``) and are forwarded to an upstream
-/// (``ProxiedExchange``), or are answered like the credential service of a cloud (``EndpointService``).
+/// (``ProxiedExchange``), or are answered like the credential service of a cloud (``CloudCredentialService``).
 ///
 /// - Entry points: ``init()``, which waits for the first tables, then ``run()``.
 /// - May not: see refresh tokens, store tokens on disk, or read a connection of a user who is not allowed.

@@ -10,7 +10,7 @@ import TokenCore
 /// ``CognitoEndpoint`` sends the requests, and ``CognitoErrorResponse`` classifies the errors.
 ///
 /// - Entry points: ``refresh(_:)``, ``logIn(_:conversation:)``, ``revoke(_:)``. ``CognitoLogin``,
-///   ``CognitoRefresh`` and ``CognitoLogout`` do the work.
+///   ``CognitoRefresh`` and ``CognitoRevocation`` do the work.
 /// - May not: send tokens to another pool than the one of the login.
 struct CognitoServer: AuthorizationServer {
     let profile: ServerProfile
@@ -59,7 +59,7 @@ struct CognitoServer: AuthorizationServer {
     }
 
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
-        await CognitoLogout(server: self, tokens: tokens).run()
+        await CognitoRevocation(server: self, tokens: tokens).run()
     }
 
     private func renew(_ request: RefreshRequest) async throws(FailedRenewal) -> GrantedTokens {

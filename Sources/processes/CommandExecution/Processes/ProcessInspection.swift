@@ -39,17 +39,17 @@ struct ProcessInspection: Sendable {
     }
 
     /// Returns the identity of `process`, or `nil` if there is no process of that number.
-    func facts(of process: pid_t, digesting digested: Set<String> = []) -> ProcessIdentity? {
+    func facts(of process: pid_t, digesting digested: Set<String> = []) -> ProcessDescription? {
         guard let directory = ProcessDirectory(process), let status = directory.status else { return nil }
         let own = program(directory, digested)
         var programs = own.map { [$0] } ?? []
-        var callers: [ProcessIdentity.Program] = []
+        var callers: [ProcessDescription.Program] = []
         if isClient(directory, status) {
             if let own { programs += otherHalf(of: own, digested) }
             callers = ancestors(of: process, digested)
             programs += callers
         }
-        return ProcessIdentity(
+        return ProcessDescription(
             programs: programs,
             unit: directory.unit,
             startedAt: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK)))),
@@ -78,9 +78,9 @@ struct ProcessInspection: Sendable {
     /// Returns `tokenctl` if `own` is one of the programs that replace it, because the same rules apply to
     /// both.
     private func otherHalf(
-        of own: ProcessIdentity.Program,
+        of own: ProcessDescription.Program,
         _ digested: Set<String>
-    ) -> [ProcessIdentity.Program] {
+    ) -> [ProcessDescription.Program] {
         guard Self.otherHalves.contains(where: { own.executable.hasSuffix("/\($0)") }),
             let client = clients.first(where: { $0.hasSuffix("/tokenctl") && FileIdentity(at: $0) != nil }),
             let resolved = unsafe realpath(client, nil)
@@ -98,8 +98,8 @@ struct ProcessInspection: Sendable {
     }
 
     /// Returns the programs of the ancestors of `process`, nearest first.
-    private func ancestors(of process: pid_t, _ digested: Set<String>) -> [ProcessIdentity.Program] {
-        var found: [ProcessIdentity.Program] = []
+    private func ancestors(of process: pid_t, _ digested: Set<String>) -> [ProcessDescription.Program] {
+        var found: [ProcessDescription.Program] = []
         var child = process
         for _ in 0..<Self.generations {
             guard let parent = ProcessDirectory(child)?.status?.parent, parent > 1,
@@ -118,7 +118,7 @@ struct ProcessInspection: Sendable {
     private func program(
         _ directory: borrowing ProcessDirectory,
         _ digested: Set<String>
-    ) -> ProcessIdentity.Program? {
+    ) -> ProcessDescription.Program? {
         guard let executable = directory.executable else { return nil }
         return program(executable, digested, opening: directory.openExecutable())
     }
@@ -127,11 +127,11 @@ struct ProcessInspection: Sendable {
         _ executable: ProcessDirectory.Executable,
         _ digested: Set<String>,
         opening descriptor: @autoclosure () -> Int32?
-    ) -> ProcessIdentity.Program {
+    ) -> ProcessDescription.Program {
         guard digested.contains(executable.path) else {
-            return ProcessIdentity.Program(executable: executable.path)
+            return ProcessDescription.Program(executable: executable.path)
         }
         let digest = digests.digest(of: executable.file, opening: descriptor())
-        return ProcessIdentity.Program(executable: executable.path, digest: digest)
+        return ProcessDescription.Program(executable: executable.path, digest: digest)
     }
 }

@@ -71,7 +71,7 @@ struct BlockSearch {
         return [begin.map { begun(by: $0, below: inside.lowerBound) }, block].compactMap(\.self)
     }
 
-    /// Returns the block that `begin` begins, if no comment ends it before the line at `ceiling`.
+    /// Returns the block that starts at `begin` and has no end comment before the line at `ceiling`.
     private func begun(by begin: BoundaryComment, below ceiling: Int) -> FoundBlock {
         let inside = linesBelow(begin, ceiling: ceiling)
         let range = begin.index...inside.upperBound - 1

@@ -37,7 +37,7 @@ struct FleetDecision: Equatable, Sendable {
     let memory: FleetPersistentState
     let timing: FleetTiming
     let role: FleetRole
-    let pendingRefresh: RequestedRefresh?
+    let pendingRefresh: RefreshAwaitingLock?
     /// The expiry of the access token that the pending refresh replaces, in the snapshot's time.
     private let expiry: FleetTime?
     /// The record to seal again under the newest key.
@@ -227,7 +227,7 @@ struct FleetDecision: Equatable, Sendable {
 
     /// Returns the actions that tell the session to wait, and the keepers to refresh if this host is a
     /// reader.
-    func told(to pendingRefresh: RequestedRefresh) -> [FleetAction] {
+    func told(to pendingRefresh: RefreshAwaitingLock) -> [FleetAction] {
         (pendingRefresh.isHeld ? [] : [.hold(pendingRefresh.attempt)]) + asked
     }
 

@@ -16,7 +16,7 @@ package struct FleetMember: Equatable, Sendable {
     package private(set) var timing: FleetTiming
     let role: FleetRole
     private(set) var step = FleetMemberStep.idle
-    private(set) var pendingRefresh: RequestedRefresh?
+    private(set) var pendingRefresh: RefreshAwaitingLock?
     private(set) var hold: RefreshClaim?
     private(set) var refusals: RefreshTokenRejections?
     /// A login or a logout on this host that waits for the current step to end.
@@ -110,7 +110,7 @@ package struct FleetMember: Equatable, Sendable {
         at now: Instant
     ) -> [FleetAction] {
         if step == .interrupted, let sending = memory.sending { return recover(sending) }
-        pendingRefresh = RequestedRefresh(attempt: attempt, expiry: expiry)
+        pendingRefresh = RefreshAwaitingLock(attempt: attempt, expiry: expiry)
         lookout.ask()
         return step == .idle ? look(at: now) : []
     }

@@ -6,7 +6,7 @@ import TokenCore
 /// A logout at a user pool.
 ///
 /// The refresh token is revoked, or the user is signed out everywhere if the pool cannot revoke it.
-struct CognitoLogout {
+struct CognitoRevocation {
     var server: CognitoServer
     var tokens: RevocationRequest
 
@@ -38,7 +38,7 @@ struct CognitoLogout {
     }
 
     private func signOut(at endpoint: CognitoEndpoint) async -> RevocationOutcome {
-        guard let accessToken = tokens.accessToken else { return .unsupported(CognitoLogout.unasked) }
+        guard let accessToken = tokens.accessToken else { return .unsupported(CognitoRevocation.unasked) }
         do throws(CognitoErrorResponse) {
             _ = try await endpoint.call(.globalSignOut) { members throws(RefreshFailure) in
                 try members.add("AccessToken", accessToken, from: server.tools.memory)
@@ -46,7 +46,7 @@ struct CognitoLogout {
             return .revoked
         } catch {
             return error.meansNoSuchOperation
-                ? .unsupported(CognitoLogout.missing) : RevocationOutcome(error.failure)
+                ? .unsupported(CognitoRevocation.missing) : RevocationOutcome(error.failure)
         }
     }
 

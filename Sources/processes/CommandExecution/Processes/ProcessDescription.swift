@@ -5,7 +5,7 @@
 /// Encoding, as the output of a ``CommandReply``: start in nanoseconds since boot (8 bytes), unit, image,
 /// `proxy` if the process is the proxy, name, executable, the count of callers (1) and each of them, then
 /// path and digest of each program. Every string follows its length (4); unknown strings are empty.
-package struct ProcessIdentity: Equatable, Sendable {
+package struct ProcessDescription: Equatable, Sendable {
     /// A program with its path and digest.
     package struct Program: Equatable, Sendable {
         /// The absolute path without symbolic links.

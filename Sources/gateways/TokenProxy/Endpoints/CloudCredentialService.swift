@@ -5,7 +5,7 @@ import NIOCore
 import Text
 
 /// A server of credential requests in the protocol of a cloud.
-struct EndpointService {
+struct CloudCredentialService {
     private let services: ListenerServices
     private let kind: ListenerKind
     private let rules: EndpointRules

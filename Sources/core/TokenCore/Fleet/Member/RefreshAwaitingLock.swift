@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A session's request to refresh.
-struct RequestedRefresh: Hashable, Sendable {
+struct RefreshAwaitingLock: Hashable, Sendable {
     let attempt: AttemptID
     /// The expiry of the access token, or `nil` if it has none or nobody is served with it.
     ///

@@ -3,7 +3,7 @@
 import Glibc
 
 /// The files that curl's arguments make it read, as far as they affect whether another run reads the same.
-struct CurlInputs: Equatable {
+struct CurlInputFiles: Equatable {
     /// The names of standard input; other paths to the same file may open another descriptor.
     private static let standardInput: Set = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]
 
@@ -34,7 +34,7 @@ struct CurlInputs: Equatable {
             guard !bytes.contains(UInt8(ascii: "=")) else { return }
             let rest = bytes.drop { $0 != UInt8(ascii: "@") }
             if !rest.isEmpty { note(file: String(Substring(rest.dropFirst()))) }
-        case "F", "form": for file in CurlInputs.files(ofPart: value) { note(file: file) }
+        case "F", "form": for file in CurlInputFiles.files(ofPart: value) { note(file: file) }
         case "T", "upload-file": note(file: value == "." ? "-" : value)
         case "b", "cookie":
             if isMarked {
@@ -51,10 +51,10 @@ struct CurlInputs: Equatable {
     }
 
     private mutating func note(file: String) {
-        if CurlInputs.standardInput.contains(file) {
+        if CurlInputFiles.standardInput.contains(file) {
             includeStandardInput = true
         } else {
-            includePipes = includePipes || CurlInputs.isPipe(file)
+            includePipes = includePipes || CurlInputFiles.isPipe(file)
         }
     }
 

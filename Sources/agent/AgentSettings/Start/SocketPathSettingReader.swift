@@ -3,7 +3,7 @@
 import AgentProtocol
 
 /// A reader of paths at which the agent creates something.
-struct SocketPathReader {
+struct SocketPathSettingReader {
     /// The home directory, for `~/` at the beginning of paths.
     let home: String?
     let reservedPaths: ReservedPaths?

@@ -5,7 +5,7 @@ import CommandCore
 import Text
 
 /// The configured sessions a user can choose from, and the advice if there are none.
-enum ConfiguredSessions {
+enum SelectableSessions {
     /// The advice to create a session.
     static let remedy = Remedy.run("tokenctl add NAME")
     private static let noneMessage = "no sessions configured"

@@ -6,7 +6,7 @@ import TokenCore
 /// Overwrites secrets in memory once no job or request uses them.
 ///
 /// Confined to the agent's event loop.
-final class SecretErasure {
+final class DeferredSecretErasure {
     private let memory: SealedMemory
     private let storeThread: StoreThread
     private var lent = SecretsInFlight()
