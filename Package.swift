@@ -107,6 +107,7 @@ let package = Package(
         .systemLibrary(name: "CPolling"),
         .target(name: "CHardening"),
         .target(name: "Text", swiftSettings: cold),
+        .target(name: "SystemCalls", dependencies: ["CSodium", "Text"], swiftSettings: cold),
         .target(name: "TOML", dependencies: ["Text"], swiftSettings: cold),
         .target(name: "ExchangeGuard", dependencies: ["CHardening"], swiftSettings: cold),
         .target(name: "Threads", swiftSettings: cold),
@@ -114,14 +115,24 @@ let package = Package(
         .target(name: "AgentProtocol", dependencies: ["Text"], swiftSettings: cold),
         .target(name: "TokenCore", dependencies: ["Text"], swiftSettings: cold),
         .target(
+            name: "ServerSettings",
+            dependencies: ["AgentProtocol", "Text", "TokenCore"],
+            swiftSettings: cold
+        ),
+        .target(
+            name: "SecretMemory",
+            dependencies: ["CSodium", "Text", "TokenCore"],
+            swiftSettings: cold
+        ),
+        .target(
             name: "SealedStore",
-            dependencies: ["CSodium", "Text", "Threads", "TokenCore"],
+            dependencies: ["CSodium", "SecretMemory", "Text", "Threads", "TokenCore"],
             swiftSettings: cold
         ),
         .target(
             name: "ServerCertificates",
             dependencies: [
-                "Text",
+                "ServerSettings", "Text",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -131,7 +142,7 @@ let package = Package(
         .target(
             name: "ForwardProxy",
             dependencies: [
-                "Text", "ServerCertificates",
+                "ServerSettings", "Text", "ServerCertificates",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
@@ -141,9 +152,9 @@ let package = Package(
         .target(
             name: "OAuthClient",
             dependencies: [
-                "CHardening", "ExchangeGuard", "ForwardProxy", "Text", "ModularArithmetic", "TokenCore",
-                "SealedStore",
-                "ServerCertificates", "Threads",
+                "CHardening", "ExchangeGuard", "ForwardProxy", "ModularArithmetic", "SealedStore",
+                "SecretMemory", "ServerCertificates", "ServerSettings", "SystemCalls", "Text", "Threads",
+                "TokenCore",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -158,7 +169,7 @@ let package = Package(
         .target(
             name: "EtcdClient",
             dependencies: [
-                "Text", "AgentProtocol", "ServerCertificates",
+                "ServerSettings", "Text", "AgentProtocol", "ServerCertificates",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -168,13 +179,14 @@ let package = Package(
         ),
         .target(
             name: "FleetStore",
-            dependencies: ["TokenCore", "SealedStore", "EtcdClient"],
+            dependencies: ["EtcdClient", "SealedStore", "SecretMemory", "ServerSettings", "TokenCore"],
             swiftSettings: cold
         ),
         .target(
             name: "AgentServer",
             dependencies: [
-                "CHardening", "CPolling", "Text", "Threads", "AgentProtocol", "TokenCore", "SealedStore",
+                "AgentProtocol", "CHardening", "CPolling", "SealedStore", "SecretMemory", "Text", "Threads",
+                "TokenCore",
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -185,7 +197,7 @@ let package = Package(
         ),
         .target(
             name: "CommandExecution",
-            dependencies: ["CHardening", "CSodium", "Text", "Threads"],
+            dependencies: ["SystemCalls", "CHardening", "Text", "Threads"],
             swiftSettings: cold
         ),
         .target(
@@ -200,10 +212,7 @@ let package = Package(
         .target(
             name: "AgentSettings",
             dependencies: [
-                "TOML", "Text", "Threads", "AgentProtocol", "EtcdClient", "ForwardProxy", "TokenCore",
-                "OAuthClient",
-                "ServerCertificates",
-                .product(name: "Crypto", package: "swift-crypto"),
+                "ServerSettings", "SystemCalls", "TOML", "Text", "Threads", "AgentProtocol", "TokenCore",
             ],
             swiftSettings: cold
         ),
@@ -213,10 +222,10 @@ let package = Package(
         .executableTarget(
             name: "tokenagent",
             dependencies: [
-                "CHardening", "CTaskHook", "CWipingAllocator", "CommandClient", "CommandExecution",
-                "AgentSettings", "Confinement", "ExchangeGuard", "ForwardProxy", "Text", "Threads",
-                "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer", "EtcdClient",
-                "FleetStore",
+                "AgentProtocol", "AgentServer", "AgentSettings", "CHardening", "CommandClient",
+                "CommandExecution", "Confinement", "CTaskHook", "CWipingAllocator", "EtcdClient",
+                "ExchangeGuard", "FleetStore", "OAuthClient", "SealedStore", "SecretMemory", "ServerSettings",
+                "SystemCalls", "Text", "Threads", "TokenCore",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -233,7 +242,7 @@ let package = Package(
         .target(
             name: "TokenProxy",
             dependencies: [
-                "CHardening", "ForwardProxy", "Text", "AgentProtocol", "ServerCertificates",
+                "ServerSettings", "CHardening", "ForwardProxy", "Text", "AgentProtocol", "ServerCertificates",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -271,7 +280,7 @@ let package = Package(
         .target(
             name: "MCPBridge",
             dependencies: [
-                "Text", "AgentProtocol", "CommandCore", "ForwardProxy", "ServerCertificates",
+                "ServerSettings", "Text", "AgentProtocol", "CommandCore", "ServerCertificates",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -283,7 +292,7 @@ let package = Package(
         .executableTarget(
             name: "tokenagent-mcp",
             dependencies: [
-                "CWipingAllocator", "AgentProtocol", "CommandCore", "ForwardProxy", "MCPBridge",
+                "ServerSettings", "CWipingAllocator", "AgentProtocol", "CommandCore", "MCPBridge",
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: cold,
@@ -362,17 +371,22 @@ let package = Package(
         ),
         .testTarget(
             name: "SealedStoreTests",
-            dependencies: ["SealedStore", "Text", "Threads", "TokenCore", "TestSupport"],
+            dependencies: ["SealedStore", "SecretMemory", "TestSupport", "Text", "Threads", "TokenCore"],
             exclude: ["Vectors"],
+            swiftSettings: testing
+        ),
+        .testTarget(
+            name: "ServerSettingsTests",
+            dependencies: ["ServerSettings", "TokenCore"],
             swiftSettings: testing
         ),
         .testTarget(
             name: "OAuthClientTests",
             dependencies: [
-                "CHardening", "CommandExecution", "ExchangeGuard", "ForwardProxy", "OAuthClient",
-                "ModularArithmetic",
-                "SealedStore", "ServerCertificates", "Text", "Threads", "TokenCore", "DemoIssuer",
-                "TestSupport", "tokenagent-runner",
+                "CHardening", "CommandExecution", "DemoIssuer", "ExchangeGuard", "ForwardProxy",
+                "ModularArithmetic", "OAuthClient", "SealedStore", "SecretMemory", "ServerCertificates",
+                "ServerSettings", "SystemCalls", "TestSupport", "Text", "Threads", "tokenagent-runner",
+                "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -394,7 +408,8 @@ let package = Package(
         .testTarget(
             name: "AgentServerTests",
             dependencies: [
-                "AgentServer", "AgentProtocol", "SealedStore", "Text", "TokenCore", "TestSupport",
+                "AgentProtocol", "AgentServer", "SealedStore", "SecretMemory", "TestSupport", "Text",
+                "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -404,7 +419,10 @@ let package = Package(
         ),
         .testTarget(
             name: "AgentSettingsTests",
-            dependencies: ["AgentSettings", "EtcdClient", "OAuthClient", "Text", "TokenCore", "TestSupport"],
+            dependencies: [
+                "AgentProtocol", "AgentSettings", "EtcdClient", "OAuthClient", "ServerSettings",
+                "TestSupport", "Text", "TokenCore",
+            ],
             swiftSettings: testing
         ),
         .testTarget(
@@ -428,7 +446,7 @@ let package = Package(
         .testTarget(
             name: "EtcdClientTests",
             dependencies: [
-                "DemoIssuer", "EtcdClient", "Text", "TestSupport",
+                "ServerSettings", "DemoIssuer", "EtcdClient", "Text", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
@@ -437,7 +455,8 @@ let package = Package(
         .testTarget(
             name: "FleetStoreTests",
             dependencies: [
-                "EtcdClient", "FleetStore", "SealedStore", "Text", "TokenCore", "TestSupport",
+                "EtcdClient", "FleetStore", "SealedStore", "SecretMemory", "ServerSettings", "TestSupport",
+                "Text", "TokenCore",
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: testing
@@ -475,10 +494,15 @@ let package = Package(
 let areas: [(name: String, targets: [String])] = [
     (
         "base",
-        ["CHardening", "CPolling", "CSodium", "CTaskHook", "CWipingAllocator", "TOML", "Text", "Threads"]
+        [
+            "CHardening", "CPolling", "CSodium", "CTaskHook", "CWipingAllocator", "SystemCalls", "TOML",
+            "Text",
+            "Threads",
+        ]
     ),
     ("core", ["TokenCore"]),
-    ("store", ["SealedStore"]),
+    ("store", ["SealedStore", "SecretMemory"]),
+    ("servers", ["ServerSettings"]),
     ("processes", ["CommandExecution", "Confinement", "ExchangeGuard", "tokenagent-runner"]),
     (
         "network",
@@ -497,7 +521,8 @@ for target in package.targets where target.path == nil {
 
 // What the fuzzer calls: a test in every build, so that it keeps up with what it calls.
 let fuzzed: [Target.Dependency] = [
-    "AgentProtocol", "AgentServer", "AgentSettings", "MCPBridge", "OAuthClient", "SealedStore", "Text",
+    "AgentProtocol", "AgentServer", "AgentSettings", "MCPBridge", "OAuthClient", "SealedStore",
+    "SecretMemory", "ServerSettings", "Text",
     "TokenCore", "TokenProxy",
     .product(name: "NIOCore", package: "swift-nio"),
 ]

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRODUCT, DEMO, TESTS = ROOT / "Sources", ROOT / "Demo", ROOT / "Tests"
 
 # The areas of Sources and Tests; a folder of a target is in one of them, or at the top.
-AREAS = ("base", "core", "store", "processes", "network", "agent", "gateways", "commands")
+AREAS = ("base", "core", "store", "servers", "processes", "network", "agent", "gateways", "commands")
 
 # The most switches that may list an enum's cases.
 MOST_SWITCHES = 3

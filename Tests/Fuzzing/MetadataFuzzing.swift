@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
+import SecretMemory
+import ServerSettings
 import Text
 import TokenCore
 

@@ -2,6 +2,7 @@
 
 import EtcdClient
 import SealedStore
+import ServerSettings
 import TokenCore
 
 /// Status and repair of a fleet.

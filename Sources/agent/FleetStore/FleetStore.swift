@@ -2,6 +2,7 @@
 
 import EtcdClient
 import SealedStore
+import SecretMemory
 import TokenCore
 
 /// The sealed sessions of a fleet in etcd.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import EtcdClient
-import SealedStore
 import Synchronization
 import TokenCore
 

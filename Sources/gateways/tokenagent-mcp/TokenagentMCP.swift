@@ -2,10 +2,10 @@
 
 import AgentProtocol
 import CommandCore
-import ForwardProxy
 import Glibc
 import MCPBridge
 import NIOPosix
+import ServerSettings
 
 /// The program that `tokenctl mcp connect` becomes: an MCP server at standard input and output, in front of one that
 /// speaks HTTP and wants a token.

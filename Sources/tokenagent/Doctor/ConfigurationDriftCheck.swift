@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import AgentServer
-import OAuthClient
+import SystemCalls
 import Text
 import TokenCore
 

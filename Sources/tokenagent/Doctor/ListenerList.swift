@@ -2,8 +2,8 @@
 
 import AgentProtocol
 import AgentSettings
-import ForwardProxy
 import Glibc
+import ServerSettings
 
 /// The output of the tables `[[proxy]]` and `[[endpoint]]`, and nothing else of the configuration, for
 /// `tokenctl proxy`.

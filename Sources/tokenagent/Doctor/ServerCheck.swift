@@ -4,6 +4,7 @@ import AgentProtocol
 import AgentServer
 import NIOCore
 import OAuthClient
+import ServerSettings
 import Text
 import TokenCore
 

@@ -5,8 +5,9 @@ import AgentSettings
 import EtcdClient
 import FleetStore
 import NIOCore
-import OAuthClient
 import SealedStore
+import SecretMemory
+import SystemCalls
 import Text
 import TokenCore
 

@@ -2,7 +2,7 @@
 
 import CommandExecution
 import OAuthClient
-import SealedStore
+import SecretMemory
 import Text
 
 /// The variables with which a GitHub Actions job gets tokens, removed from the environment.

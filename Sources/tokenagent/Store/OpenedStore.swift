@@ -4,6 +4,7 @@ import AgentSettings
 import Glibc
 import Logging
 import SealedStore
+import SecretMemory
 import TokenCore
 
 /// The agent's store, which no other process can use from now on, and the memory that its secrets are sealed

@@ -4,6 +4,7 @@ import AgentServer
 import CHardening
 import Logging
 import SealedStore
+import SecretMemory
 import Synchronization
 import Threads
 import TokenCore

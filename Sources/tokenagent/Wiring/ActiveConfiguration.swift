@@ -5,7 +5,8 @@ import AgentSettings
 import Glibc
 import Logging
 import OAuthClient
-import SealedStore
+import SecretMemory
+import ServerSettings
 import Synchronization
 import Text
 import TokenCore

@@ -7,11 +7,11 @@ import CHardening
 import CommandExecution
 import Confinement
 import ExchangeGuard
-import ForwardProxy
 import Logging
 import NIOCore
 import OAuthClient
 import SealedStore
+import ServerSettings
 import TokenCore
 
 /// The assembly of configuration, store, OAuth client and server into one agent.

@@ -4,6 +4,7 @@ import Glibc
 import Logging
 import NIOCore
 import SealedStore
+import SecretMemory
 import Text
 import TokenCore
 

@@ -2,6 +2,7 @@
 
 import EtcdClient
 import Glibc
+import ServerSettings
 import Testing
 import TokenCore
 

@@ -2,6 +2,8 @@
 
 import EtcdClient
 import SealedStore
+import SecretMemory
+import ServerSettings
 import Synchronization
 import TestSupport
 import Testing

@@ -3,6 +3,8 @@
 import EtcdClient
 import NIOPosix
 import SealedStore
+import SecretMemory
+import ServerSettings
 import TestSupport
 import Text
 import TokenCore

@@ -2,6 +2,7 @@
 
 import EtcdClient
 import SealedStore
+import ServerSettings
 import TestSupport
 import Testing
 import TokenCore

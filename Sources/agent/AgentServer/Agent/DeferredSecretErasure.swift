@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
+import SecretMemory
 import TokenCore
 
 /// Overwrites secrets in memory once no job or request uses them.

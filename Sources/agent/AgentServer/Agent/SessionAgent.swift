@@ -4,7 +4,6 @@ import AgentProtocol
 import Logging
 import NIOCore
 import NIOPosix
-import SealedStore
 import Text
 import TokenCore
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
-import SealedStore
+import SecretMemory
 import Synchronization
 import Text
 import TokenCore

@@ -2,7 +2,6 @@
 
 import Logging
 import NIOCore
-import SealedStore
 import Text
 import TokenCore
 

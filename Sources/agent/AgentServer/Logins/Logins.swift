@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import NIOCore
-import SealedStore
+import SecretMemory
 import Text
 import TokenCore
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Logging
-import SealedStore
+import SecretMemory
 import TokenCore
 
 /// The agent's connections to the outside, provided by the program.

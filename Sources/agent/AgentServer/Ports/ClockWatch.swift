@@ -3,7 +3,7 @@
 import CHardening
 import Glibc
 import Logging
-import SealedStore
+import SecretMemory
 import Text
 import TokenCore
 

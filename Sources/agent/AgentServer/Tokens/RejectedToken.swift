@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
+import SecretMemory
 import TokenCore
 
 /// A token that a server has rejected, as far as the agent knows it.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import EtcdClient
 import Glibc
+import ServerSettings
 import Text
 import TokenCore
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import OAuthClient
-import ServerCertificates
+import ServerSettings
 import Text
 import TokenCore
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 import TokenCore
 
 /// A reader of the sources of a session of kind `aws_role`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 import TokenCore
 
 /// A reader of the sources of a session of flow `token_exchange` (RFC 8693 §2.1).

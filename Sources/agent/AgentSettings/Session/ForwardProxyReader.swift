@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import ForwardProxy
-import OAuthClient
+import ServerSettings
 import Text
 
 /// The keys for a forward proxy and its credentials.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 import Text
 import TokenCore
 

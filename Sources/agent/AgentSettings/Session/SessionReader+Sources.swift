@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 import TokenCore
 
 /// The keys of sessions whose tokens do not come from a login.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 import TokenCore
 
 /// A reader of a group of keys of a session.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 
 /// The keys of kind `github_app`.
 extension TableReader {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 import TokenCore
 
 /// The configured identity of a session's client, and its authentication.
@@ -98,7 +98,7 @@ package struct ConfiguredClient: Equatable, Sendable {
         if case .command(let command) = key { commands.append(command) }
         if case .command(let command) = assertion { commands.append(command) }
         commands += files.filter { $0.key != "client_secret_file" }.map {
-            ReloadableFile.command(for: $0.path)
+            SecretSource.printing($0.path)
         }
         return commands
     }

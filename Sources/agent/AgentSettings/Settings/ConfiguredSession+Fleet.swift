@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
 import TokenCore
 
 /// The session as a member of a fleet.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 import Text
 import TokenCore
 
@@ -142,6 +142,6 @@ extension ServerProfile.Kind {
     fileprivate var sourceCommands: [[String]] {
         if case .command(let source) = self { return [source.command] }
         if case .gitHubApp(let app) = self, case .command(let command) = app.key { return [command] }
-        return appKeyFile.map { [ReloadableFile.command(for: $0.path)] } ?? []
+        return appKeyFile.map { [SecretSource.printing($0.path)] } ?? []
     }
 }

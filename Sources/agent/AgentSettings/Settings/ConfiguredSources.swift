@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 import Text
 import TokenCore
 
@@ -31,7 +31,7 @@ package struct ConfiguredSources: Equatable, Sendable {
 
     /// The commands run for its requests.
     var commands: [[String]] {
-        (grant?.command).map { [$0] } ?? file.map { [ReloadableFile.command(for: $0.path)] } ?? []
+        (grant?.command).map { [$0] } ?? file.map { [SecretSource.printing($0.path)] } ?? []
     }
 
     /// Words that identify the sources, in fixed positions: if one changes, the tokens made from them change

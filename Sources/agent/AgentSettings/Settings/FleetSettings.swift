@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import EtcdClient
+import ServerSettings
 import TokenCore
 
 /// `[fleet]`: the etcd cluster through which hosts share sessions, and the role of this host.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import Crypto
-import ForwardProxy
-import OAuthClient
+import ServerSettings
+import SystemCalls
 import Text
 import TokenCore
 
@@ -20,7 +19,7 @@ package struct ListenerSettings: Equatable, Sendable {
 
     /// The SHA-256 hash of ``AgentProtocol/WireMessage/identity`` in hexadecimal digits, which identifies the
     /// table.
-    package var digest: String { Hex.encoded(SHA256.hash(data: message.identity)) }
+    package var digest: String { Hex.encoded(SHA256.digest(of: message.identity)) }
 
     /// The table's header and name, for the user.
     package var title: String {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import OAuthClient
+import ServerSettings
 import TokenCore
 
 /// The content of the configuration file and of `sessions.d`, checked and with defaults filled in.

@@ -2,8 +2,8 @@
 
 import AgentProtocol
 import CommandCore
-import ForwardProxy
 import NIOCore
+import ServerSettings
 import Synchronization
 import Text
 

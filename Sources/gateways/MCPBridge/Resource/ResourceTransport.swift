@@ -2,13 +2,13 @@
 
 import AgentProtocol
 import AsyncHTTPClient
-import ForwardProxy
 import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import ServerCertificates
+import ServerSettings
 import Text
 
 /// The HTTP/1.1 transport to the server, with persistent connections, no redirects and no decompression.

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import Crypto
-import ForwardProxy
+import ServerSettings
 import Text
 
 /// The settings of one `[[proxy]]` or `[[endpoint]]`, as `tokenctl` sends them to `tokenagent-proxy`.

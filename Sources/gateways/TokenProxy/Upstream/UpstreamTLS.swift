@@ -5,6 +5,7 @@ import ForwardProxy
 import NIOCore
 import NIOSSL
 import ServerCertificates
+import ServerSettings
 
 /// The TLS settings of one upstream.
 ///

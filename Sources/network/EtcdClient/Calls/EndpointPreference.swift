@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import Synchronization
 
 /// The order in which the endpoints of etcd are tried.

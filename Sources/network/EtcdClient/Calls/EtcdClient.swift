@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOCore
+import ServerSettings
 import Text
 
 /// A client for etcd's JSON gateway (etcd 3.4 and later, `/v3/…`).

@@ -4,6 +4,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOSSL
 import ServerCertificates
+import ServerSettings
 import Synchronization
 
 /// The HTTP clients for the members of one etcd cluster, with the certificates from the files.

@@ -2,6 +2,7 @@
 
 import AsyncHTTPClient
 import NIOCore
+import ServerSettings
 
 /// The HTTP/1.1 transport to the members of etcd, with persistent connections, no redirects and no
 /// decompression.

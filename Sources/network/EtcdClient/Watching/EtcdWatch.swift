@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import Text
 
 /// An event of an etcd watch, which reports the changes of keys.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
 import TokenCore
 
 /// A logout from IAM Identity Center, whose portal ends the login of an access token.

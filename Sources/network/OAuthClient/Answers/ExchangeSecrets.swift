@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import SecretMemory
+import ServerSettings
 import Synchronization
 import Text
 import TokenCore

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
+import ServerSettings
 import Text
 import TokenCore
 
@@ -261,19 +261,6 @@ enum LifetimeParser {
             default: nil
             }
         return number.flatMap { $0.isNaN ? nil : $0 }
-    }
-}
-
-/// The unit of lifetimes, spelled as in the configuration.
-package enum LifetimeUnit: String, CaseIterable, Sendable {
-    case seconds = "s"
-    case milliseconds = "ms"
-
-    fileprivate var perSecond: Double {
-        switch self {
-        case .seconds: 1
-        case .milliseconds: 1_000
-        }
     }
 }
 

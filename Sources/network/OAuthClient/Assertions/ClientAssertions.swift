@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import SealedStore
+import SecretMemory
+import ServerSettings
 import Text
 import TokenCore
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import NIOSSL
-import SealedStore
 import Text
 import TokenCore
 

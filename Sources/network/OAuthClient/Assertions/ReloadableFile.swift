@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import ServerSettings
+import SystemCalls
 import Text
 import TokenCore
 
@@ -9,7 +11,7 @@ import TokenCore
 /// The file is read each time. The file may be a symbolic link and may belong to root, as Kubernetes'
 /// projected tokens do. The sandboxed agent can read the directory as it was at the agent's start. In a
 /// directory that is newer, the process that runs commands reads the file.
-package struct ReloadableFile: Sendable {
+struct ReloadableFile: Sendable {
     /// The configuration key of the file, for messages.
     let key: String
     let path: String
@@ -21,11 +23,6 @@ package struct ReloadableFile: Sendable {
     static let limit = 64 << 10
     /// The maximum time to read the file, which is on a disk or in memory.
     private static let timeLimit: Duration = .seconds(5)
-
-    /// Returns the command that prints the file at `path`.
-    ///
-    /// The configuration of the file allows this command.
-    package static func command(for path: String) -> [String] { ["cat", "--", path] }
 
     /// Reads the whole file.
     ///
@@ -47,7 +44,7 @@ package struct ReloadableFile: Sendable {
             throw failure(error)
         }
         do throws(CommandFailure) {
-            let command = ReloadableFile.command(for: path)
+            let command = SecretSource.printing(path)
             let result = try await commands.run(
                 command,
                 environment: [:],

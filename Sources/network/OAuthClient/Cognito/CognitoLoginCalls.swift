@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
 import Text
 import TokenCore
 

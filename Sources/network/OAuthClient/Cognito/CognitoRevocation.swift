@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
 import TokenCore
 
 /// A logout at a user pool.

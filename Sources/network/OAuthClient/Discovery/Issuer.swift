@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import TokenCore
 
 /// One issuer with its metadata and its keys.

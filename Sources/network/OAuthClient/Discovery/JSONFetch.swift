@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import Text
 import TokenCore
 
@@ -122,7 +123,7 @@ enum JSONFetch {
             reply = try await tools.exchanged(request)
         } catch {
             let isOversized = if case .oversized = error { true } else { false }
-            throw FetchError(sign: isOversized ? .nonsense : .outage, failure: error.refreshFailure(at: url))
+            throw FetchError(kind: isOversized ? .nonsense : .outage, failure: error.refreshFailure(at: url))
         }
         guard reply.status == 200, let object = reply.jsonObject else {
             throw fetchError(reply, url, isOneOfSeveral, tools)
@@ -149,7 +150,7 @@ enum JSONFetch {
             retryAfter: answer.retryAfter
         )
         let isOutage = [408, 425, 429].contains(reply.status) || reply.status >= 500
-        return FetchError(sign: isOutage ? .outage : isMissing ? .missing : .nonsense, failure: failure)
+        return FetchError(kind: isOutage ? .outage : isMissing ? .missing : .nonsense, failure: failure)
     }
 
     private static func words(for reply: ServerResponse, at url: EndpointURL) -> String {

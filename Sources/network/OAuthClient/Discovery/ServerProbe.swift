@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import TokenCore
 
 /// One probe of a session's server, for diagnostics.

@@ -7,6 +7,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import SealedStore
+import ServerSettings
 import Text
 
 /// One request over a connection that is made for it, and that a guard may hold: the guard sends nothing late, and keeps

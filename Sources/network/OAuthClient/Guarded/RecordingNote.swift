@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import Text
 
 /// How a recorded answer can be read, and what it answers: sealed at the beginning of its file.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import NIOSSL
-import ServerCertificates
+import ServerSettings
 import Synchronization
+import Text
 
 /// What guarded connections begin TLS with, kept for those with the same settings: a context has read the system's
 /// certificates.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import TokenCore
 
 /// A logout at a back end of kind `json`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
+import ServerSettings
 import Synchronization
 import Text
 import TokenCore

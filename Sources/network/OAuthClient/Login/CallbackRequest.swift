@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import Text
 
 /// The classification of a request to the redirect listener (RFC 8252 §7.3), decided by its text alone.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import SecretMemory
 import TokenCore
 
 /// Prompts for the values of a login that its request does not include.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
+import ServerSettings
 import TokenCore
 
 /// Logins that need no other program: password, client credentials and import.

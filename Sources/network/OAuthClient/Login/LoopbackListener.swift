@@ -3,7 +3,9 @@
 import Glibc
 import NIOCore
 import NIOPosix
+import ServerSettings
 import Synchronization
+import SystemCalls
 import Text
 import TokenCore
 

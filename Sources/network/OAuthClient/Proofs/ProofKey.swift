@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
-import SealedStore
+import SecretMemory
 import Text
 import TokenCore
 

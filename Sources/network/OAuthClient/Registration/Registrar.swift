@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
 import TokenCore
 
 /// The registry of clients that servers have registered for the agent, and of registrations in flight.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import TokenCore
 
 /// One authorization server and the session's client registration there, accessed in the protocol of its

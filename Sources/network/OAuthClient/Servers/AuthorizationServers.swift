@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 import ExchangeGuard
-import ForwardProxy
 import NIOCore
 import SealedStore
+import SecretMemory
+import ServerSettings
 import Synchronization
 import Text
 import TokenCore

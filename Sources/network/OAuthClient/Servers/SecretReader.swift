@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
+import SecretMemory
+import ServerSettings
+import SystemCalls
 import Text
 import TokenCore
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import NIOCore
-import SealedStore
+import SecretMemory
+import ServerSettings
 import TokenCore
 
 /// A function that waits, and throws if the task is cancelled before the time is over.

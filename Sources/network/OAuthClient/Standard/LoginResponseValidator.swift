@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
 import TokenCore
 
 /// Validation of the response to a login's token request, which decides the parts of the response that are

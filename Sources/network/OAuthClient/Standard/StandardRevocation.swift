@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
+import ServerSettings
 import TokenCore
 
 /// A request to a server to revoke a session's tokens (RFC 7009) and to end the user's session there.

@@ -5,7 +5,9 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import ServerCertificates
+import ServerSettings
 import Synchronization
+import Text
 
 /// A second connection to an untrusted server, made to learn why its certificates are not trusted.
 ///

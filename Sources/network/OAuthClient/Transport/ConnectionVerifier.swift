@@ -3,7 +3,9 @@
 import NIOCore
 import NIOSSL
 import ServerCertificates
+import ServerSettings
 import Synchronization
+import Text
 
 /// A check of each new connection, after the TLS handshake and before the request.
 ///

@@ -8,6 +8,8 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import ServerCertificates
+import ServerSettings
+import SystemCalls
 import Text
 import TokenCore
 

@@ -5,6 +5,8 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import ServerCertificates
+import ServerSettings
+import SystemCalls
 import Text
 import TokenCore
 

@@ -2,8 +2,9 @@
 
 import ForwardProxy
 import Glibc
-import ServerCertificates
+import ServerSettings
 import Synchronization
+import SystemCalls
 import Text
 import Threads
 import TokenCore

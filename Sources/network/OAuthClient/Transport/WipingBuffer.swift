@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
+import SecretMemory
 
 /// A growing buffer that is wiped on deallocation.
 ///

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import SystemCalls
+
 /// The commands of a configuration; the runner process runs no others.
 ///
 /// Encoding: version (1 byte), then for each command 1 if it takes an operation (1), the count of its words

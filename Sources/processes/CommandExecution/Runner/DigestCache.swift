@@ -2,6 +2,7 @@
 
 import Glibc
 import Synchronization
+import SystemCalls
 
 /// A cache of the SHA-256 digests of executables; a file is read again only after it has changed.
 final class DigestCache: Sendable {

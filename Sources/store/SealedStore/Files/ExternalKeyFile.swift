@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SecretMemory
 
 /// A key file outside the store, named by an absolute path.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
 import TokenCore
 
 /// The two files with a fleet's keys: one for keepers and, next to it, one for readers.

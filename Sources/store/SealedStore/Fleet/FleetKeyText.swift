@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CSodium
+import SecretMemory
 import Text
 import TokenCore
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
 import TokenCore
 
 /// A session as shared by the hosts of a fleet.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SecretMemory
 
 /// A file of random bytes that opens the vault without a user.
 enum KeyFile {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
+
 /// The master keys in use: the current one, and older ones while records under them remain.
 struct KeyRing: Sendable {
     let vault: RandomID

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
 import TokenCore
 
 /// An unlock method of the vault: the master key, wrapped under a key derived from one secret.

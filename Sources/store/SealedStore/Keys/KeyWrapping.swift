@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CSodium
+import SecretMemory
 
 /// The derivation of wrapping keys from the secrets of slots, and the wrapping of master keys.
 enum KeyWrapping {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CSodium
+import SecretMemory
 
 /// The key on which everything on disk depends, with its derived keys, in guarded memory.
 ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
 import TokenCore
 
 /// The second sealing of a record's long-lived secrets, under a key that opens nothing else.

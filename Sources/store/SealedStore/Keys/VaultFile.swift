@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
+
 /// The file `vault`: the slots that open the store, and the proof that nobody changed them.
 ///
 /// ```

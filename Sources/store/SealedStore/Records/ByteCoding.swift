@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
+
 /// The reason bytes are not in the expected format.
 enum FormatError: Error, Equatable {
     /// The bytes end too early.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
+
 /// The unencrypted header of a store file that is sealed as a whole; opening the file authenticates the
 /// header too.
 ///

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
+
 /// The highest durable generation of every record, by which an old copy of a single record is detected.
 ///
 /// The manifest may lag behind the records but never lead: a record is flushed before its generation is

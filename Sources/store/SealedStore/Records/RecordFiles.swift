@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SecretMemory
 
 /// The files of sealed records, and the order of system calls that makes them survive a crash at any
 /// instruction.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
+
 /// The unencrypted header of a sealed record, without which the ciphertext does not decrypt.
 ///
 /// ```

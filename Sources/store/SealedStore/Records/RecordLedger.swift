@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
 import TokenCore
 
 /// The records of an unlocked store: the files of each session, and the protocol that changes them.

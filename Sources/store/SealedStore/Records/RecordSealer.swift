@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
 import TokenCore
 
 /// The encoder of sessions as sealed records under the current key.

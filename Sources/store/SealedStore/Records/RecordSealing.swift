@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
+
 /// The sealing and opening of records.
 enum RecordSealing {
     /// The maximum size of a sealed record in bytes.

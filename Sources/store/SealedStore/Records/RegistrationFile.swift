@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CSodium
+import SecretMemory
 import TokenCore
 
 /// The clients that the agent has registered at servers, sealed in one file.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SecretMemory
 import TokenCore
 
 /// The boot-time clock and the wall clock at one moment, with the boot ID, so that a stored instant remains

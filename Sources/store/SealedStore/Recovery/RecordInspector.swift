@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
+
 /// The names of the files that exist for one record.
 struct FoundRecordFiles {
     let record: RandomID

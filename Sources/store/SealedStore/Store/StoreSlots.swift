@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
 import TokenCore
 
 /// Changing the store's unlock methods while it is unlocked.

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 import Glibc
-import SealedStore
+import SecretMemory
 import TestSupport
 import Testing
 import TokenCore

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
+import SecretMemory
 import TestSupport
 import Testing
 import TokenCore

@@ -3,6 +3,7 @@
 import AgentProtocol
 import Logging
 import SealedStore
+import SecretMemory
 import Synchronization
 import TestSupport
 import Text

@@ -2,6 +2,7 @@
 
 import Dispatch
 import SealedStore
+import SecretMemory
 import Synchronization
 import TestSupport
 import TokenCore

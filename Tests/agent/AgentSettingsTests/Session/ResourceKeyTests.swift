@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
+import ServerSettings
 import Testing
 
 @testable import AgentSettings

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
+import ServerSettings
 import TestSupport
 import Testing
 

@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOPosix
+import ServerSettings
 import TestSupport
 import Text
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import SealedStore
 import Testing
 import Text
 import TokenCore

@@ -52,7 +52,7 @@ struct SigningKeyTests {
     @Test(arguments: vectors)
     func `signatures are those of the standards`(vector: Vector) throws {
         let key = try SigningKey(vector.key)
-        let signature = try key.material.sign(Array(vector.text.utf8), vector.algorithm)
+        let signature = try key.operations.sign(Array(vector.text.utf8), vector.algorithm)
         #expect(Base64.urlEncoded(signature) == vector.signature)
     }
 
@@ -69,7 +69,7 @@ struct SigningKeyTests {
     ) throws {
         let key = try SigningKey(text)
         let signed = JWTParts.signedText(["alg": .string(algorithm.rawValue)], ["sub": "cli"])
-        let signature = try key.material.sign(Array(signed.utf8), algorithm)
+        let signature = try key.operations.sign(Array(signed.utf8), algorithm)
         let token = try #require(JWTParts(signed + "." + Base64.urlEncoded(signature)))
         #expect(algorithm.verify(token, with: publicKey))
     }
@@ -153,7 +153,7 @@ extension KeySet.Material {
         guard let jwk = try? JSONValue(parsing: jwk.utf8),
             let keys = KeySet(["keys": .array([jwk])])?.keys, let key = keys.first
         else { return nil }
-        self = key.material
+        self = key.operations
     }
 
     static let rfc7515RSA = KeySet.Material(jwk: TestKeys.rsaJWK) ?? .edwards(x: "")

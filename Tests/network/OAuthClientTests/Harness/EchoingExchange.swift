@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import NIOPosix
-import SealedStore
+import SecretMemory
+import ServerSettings
 import Synchronization
 import Text
 import TokenCore

@@ -2,7 +2,8 @@
 
 import NIOCore
 import NIOPosix
-import SealedStore
+import SecretMemory
+import ServerSettings
 import Synchronization
 import Testing
 import Text

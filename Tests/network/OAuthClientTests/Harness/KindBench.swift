@@ -3,6 +3,8 @@
 import DemoIssuer
 import NIOPosix
 import SealedStore
+import SecretMemory
+import ServerSettings
 import TestSupport
 import Testing
 import TokenCore

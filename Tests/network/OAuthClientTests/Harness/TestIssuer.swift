@@ -2,6 +2,7 @@
 
 import Crypto
 import JWTKit
+import ServerSettings
 import Testing
 import Text
 

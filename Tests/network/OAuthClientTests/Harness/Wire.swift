@@ -2,6 +2,7 @@
 
 import NIOCore
 import NIOPosix
+import ServerSettings
 import TokenCore
 
 @testable import OAuthClient

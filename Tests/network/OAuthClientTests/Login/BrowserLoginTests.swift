@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
+import ServerSettings
 import Synchronization
 import Testing
 import Text

@@ -3,6 +3,7 @@
 import NIOCore
 import NIOEmbedded
 import NIOPosix
+import ServerSettings
 import Synchronization
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOPosix
+import ServerSettings
 import Testing
 
 @testable import OAuthClient

@@ -2,7 +2,9 @@
 
 import Foundation
 import NIOPosix
-import SealedStore
+import SecretMemory
+import ServerSettings
+import SystemCalls
 import Testing
 import Text
 import TokenCore

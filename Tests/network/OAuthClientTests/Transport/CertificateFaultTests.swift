@@ -2,6 +2,7 @@
 
 import DemoIssuer
 import ServerCertificates
+import ServerSettings
 import TestSupport
 import Testing
 import Text

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
+import ServerSettings
 import Synchronization
 import TestSupport
 import Testing

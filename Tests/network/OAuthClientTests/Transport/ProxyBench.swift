@@ -4,6 +4,7 @@ import CHardening
 import ForwardProxy
 import NIOCore
 import NIOSSL
+import ServerSettings
 import TestSupport
 import Testing
 import TokenCore

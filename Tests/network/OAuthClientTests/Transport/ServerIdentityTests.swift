@@ -3,6 +3,7 @@
 import DemoIssuer
 import NIOSSL
 import ServerCertificates
+import ServerSettings
 import Testing
 import TokenCore
 

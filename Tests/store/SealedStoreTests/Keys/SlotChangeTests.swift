@@ -2,6 +2,7 @@
 
 import Dispatch
 import Glibc
+import SecretMemory
 import Testing
 import TokenCore
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import NIOSSL
+import ServerSettings
+
+extension CertificatePin {
+    /// Creates the pin of the key in `certificate`.
+    package init(of certificate: NIOSSLCertificate) throws {
+        self.init(digest: Array(SHA256.hash(data: try certificate.extractPublicKey().toSPKIBytes())))
+    }
+}

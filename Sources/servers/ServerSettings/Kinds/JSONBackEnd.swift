@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// The endpoints of a mobile back end, with JSON in requests and responses (kind `json`).
+package struct JSONBackEnd: Equatable, Sendable {
+    /// The login endpoint, or `nil` if the first tokens are imported.
+    package var loginURL: String?
+    package var refreshURL: String
+    /// The logout endpoint, or `nil` if a logout sends nothing to the server.
+    package var logoutURL: String?
+    package var rules: JSONRules
+    /// The request that makes the back end send a code to the user, or `nil` if a login sends a password.
+    package var codeStep: CodeDeliveryStep?
+    package var constants: JSONConstants
+
+    package init(
+        loginURL: String?,
+        refreshURL: String,
+        logoutURL: String?,
+        rules: JSONRules = .common,
+        codeStep: CodeDeliveryStep? = nil,
+        constants: JSONConstants = JSONConstants()
+    ) {
+        self.loginURL = loginURL
+        self.refreshURL = refreshURL
+        self.logoutURL = logoutURL
+        self.rules = rules
+        self.codeStep = codeStep
+        self.constants = constants
+    }
+}
+
+/// The request that makes the back end send a code to the user by mail or text message, the first step of a
+/// login.
+package struct CodeDeliveryStep: Equatable, Sendable {
+    /// The URL that the user name is sent to.
+    package var url: String
+    /// The members of the response that are sent to the login endpoint with the code.
+    package var carriedMembers: [String]
+
+    /// The maximum number of ``carriedMembers``.
+    ///
+    /// One of them identifies the login, and some back ends send another.
+    package static let maximumCarried = 8
+
+    package init(url: String, carriedMembers: [String] = []) {
+        self.url = url
+        self.carriedMembers = carriedMembers
+    }
+}
+
+/// The purpose of a request to a back end.
+package enum JSONPurpose: Sendable {
+    case login
+    case refresh
+    case logout
+}
+
+/// The names and codes in which back ends of kind `json` differ.
+package struct JSONRules: Equatable, Sendable {
+    /// The names of the JSON members in requests and responses.
+    package struct Fields: Equatable, Sendable {
+        package var username = "username"
+        package var password = "password"
+        /// The member with the code that the back end has sent to the user.
+        package var code = "code"
+        package var accessToken = "accessToken"
+        package var refreshToken = "refreshToken"
+        package var expiresIn = "expiresIn"
+        package var refreshExpiresIn = "refreshExpiresIn"
+        /// The unit of ``expiresIn`` and ``refreshExpiresIn``.
+        package var expiresInUnit = LifetimeUnit.seconds
+        /// The member that ends the session if it is `true` in any response.
+        package var requiresReauth = "requiresReauth"
+
+        package init() {}
+    }
+
+    package var fields = Fields()
+    /// The path of the object that contains the members of a response, or `nil` if the response itself
+    /// contains them.
+    package var envelope: JSONPath?
+    /// The ``envelope`` of login responses, or `nil` if it is the same.
+    package var loginEnvelope: JSONPath?
+    /// The path of the error code in a response, in addition to the usual ones.
+    package var errorCode: JSONPath?
+    /// The members of token responses that the session keeps and shows to the user, in addition to the
+    /// tokens.
+    package var keptMembers: [String]
+    /// The error codes that mean "the access token has expired, refresh it".
+    package var refreshCodes: [String]
+    /// The error codes that end the session.
+    package var logoutCodes: [String]
+    /// The error codes that end the session in response to a refresh, or `nil` if they are ``logoutCodes``.
+    ///
+    /// One code may mean less in such a response than elsewhere.
+    package var refreshLogoutCodes: [String]?
+    /// Whether a logout sends the refresh token.
+    package var logoutSendsRefreshToken: Bool
+    /// Whether the session ends if a token is rejected right after a refresh.
+    package var endsWithSecondRefusal: Bool
+
+    package init(
+        keptMembers: [String],
+        refreshCodes: [String],
+        logoutCodes: [String],
+        logoutSendsRefreshToken: Bool,
+        endsWithSecondRefusal: Bool
+    ) {
+        self.keptMembers = keptMembers
+        self.refreshCodes = refreshCodes
+        self.logoutCodes = logoutCodes
+        self.logoutSendsRefreshToken = logoutSendsRefreshToken
+        self.endsWithSecondRefusal = endsWithSecondRefusal
+    }
+
+    /// The paths of members and errors in a response.
+    package var places: JSONResponsePaths {
+        JSONResponsePaths(envelope: envelope, errorCode: errorCode, loginDemand: fields.requiresReauth)
+    }
+
+    /// Returns ``places`` for the response to a request of this purpose.
+    package func places(in purpose: JSONPurpose) -> JSONResponsePaths {
+        var places = self.places
+        if purpose == .login, let loginEnvelope { places.envelope = loginEnvelope }
+        return places
+    }
+
+    /// The rules for the back end of a signaling server, at which users log in.
+    ///
+    /// Access tokens are valid for 15 minutes, and refresh tokens for 30 days from their last use.
+    package static let signaling = JSONRules(
+        keptMembers: ["userId", "deviceId"],
+        refreshCodes: ["access_token_expired"],
+        logoutCodes: [
+            "refresh_token_expired", "token_revoked", "invalid_refresh_token", "invalid_credentials",
+        ],
+        logoutSendsRefreshToken: false,
+        endsWithSecondRefusal: false
+    )
+
+    /// The rules for the back end of an emergency-call app, at which registered devices log in.
+    package static let ecall = JSONRules(
+        keptMembers: ["userId", "deviceId"],
+        refreshCodes: ["ErrAccessTokenExpired"],
+        logoutCodes: ["ErrRefreshTokenExpired", "ErrDeviceNotRegistered", "unauthorized"],
+        logoutSendsRefreshToken: true,
+        endsWithSecondRefusal: true
+    )
+
+    /// The rules for back ends without a preset, with the codes of both presets.
+    package static let common = JSONRules(
+        keptMembers: signaling.keptMembers,
+        refreshCodes: signaling.refreshCodes + ecall.refreshCodes,
+        logoutCodes: signaling.logoutCodes + ecall.logoutCodes,
+        logoutSendsRefreshToken: true,
+        endsWithSecondRefusal: false
+    )
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+import TokenCore
+
+/// The client's ID at its authorization server, and its proof of identity.
+package struct ClientIdentity: Equatable, Sendable {
+    /// The ID as registered.
+    ///
+    /// Empty if the server has no clients, or none for this session before a login.
+    package var id: String
+    package var proof: ClientProof
+    /// The options to register a client, or `nil` if the server needs no client or knows ``id``.
+    package var introduction: ClientRegistrationOptions?
+
+    package init(_ id: String, proof: ClientProof = .none, introduction: ClientRegistrationOptions? = nil) {
+        self.id = id
+        self.proof = proof
+        self.introduction = introduction
+    }
+}
+
+/// The ways to introduce a client that nobody has registered at the server.
+package struct ClientRegistrationOptions: Equatable, Sendable {
+    /// The URL of a document about the client, used as the client ID where servers read such documents
+    /// (draft-ietf-oauth-client-id-metadata-document).
+    package var document: String?
+    /// The way a registered client is to send its secret (RFC 7591 §2).
+    package var method: ClientSecretMethod
+
+    package init(document: String? = nil, method: ClientSecretMethod = .automatic) {
+        self.document = document
+        self.method = method
+    }
+}
+
+/// The client's proof of identity (RFC 6749 §2.3).
+package enum ClientProof: Equatable, Sendable {
+    /// No proof: a public client, which only sends its ID.
+    case none
+    /// A secret shared with the server.
+    case secret(SecretSource, ClientSecretMethod)
+    /// Assertions signed with a shared secret (OpenID Connect Core §9 `client_secret_jwt`).
+    case secretAssertion(SecretSource, AssertionAudience)
+    /// Assertions signed with a private key.
+    case keyAssertion(AssertionKey, AssertionAudience)
+    /// Assertions that were signed elsewhere (RFC 7523 §2.2).
+    case externalAssertion(AssertionSource, AssertionAudience)
+    /// A certificate in the TLS handshake (RFC 8705 §2): the path of its file, and its key.
+    case certificate(String, key: SecretSource)
+
+    package init(secret: SecretSource?, _ method: ClientSecretMethod = .automatic) {
+        self = secret.map { .secret($0, method) } ?? .none
+    }
+
+    /// Returns whether the way to send the proof is still open and must be found out.
+    ///
+    /// The way is open if neither the configuration nor the methods `listed` in the metadata decide it.
+    package func isOpen(listed: [ByteText]?) -> Bool {
+        if case .secret(_, .automatic) = self { return listed?.contains("client_secret_post") != false }
+        if case .secretAssertion(_, .endpoint) = self { return true }
+        return if case .keyAssertion(_, .endpoint) = self { true } else { false }
+    }
+
+    /// The source of the shared secret, or `nil` if there is none.
+    package var secret: SecretSource? {
+        switch self {
+        case .secret(let source, _), .secretAssertion(let source, _): source
+        case .none, .keyAssertion, .externalAssertion, .certificate: nil
+        }
+    }
+}
+
+/// The source of a secret.
+package enum SecretSource: Equatable, Sendable {
+    case sealed(SecretID)
+    /// The store, which keeps the secret that the user gave to this session.
+    case given(to: SessionName)
+    /// A file with the secret.
+    ///
+    /// One trailing line break is not part of the secret.
+    case file(String)
+    /// The argument vector of a program that prints the secret.
+    ///
+    /// One trailing line break is not part of the secret.
+    case command([String])
+
+    /// Returns the command that prints the file at `path`.
+    ///
+    /// A sandboxed agent has it run for a file in a directory that is newer than the agent's start. The
+    /// configuration of the file allows this command.
+    package static func printing(_ path: String) -> [String] { ["cat", "--", path] }
+}
+
+/// The way the client sends its secret to the token endpoint (RFC 6749 §2.3.1).
+package enum ClientSecretMethod: String, CaseIterable, Sendable {
+    /// A method that the server's metadata lists, preferably `basic`.
+    case automatic
+    case basic
+    case post
+}
+
+/// A private key that signs the client's assertions (OpenID Connect Core §9 `private_key_jwt`).
+package struct AssertionKey: Equatable, Sendable {
+    package var source: SecretSource
+    /// The `kid` of the assertions, or `nil` for the key's own if it is a JWK with one.
+    package var identifier: String?
+
+    package init(_ source: SecretSource, identifier: String? = nil) {
+        self.source = source
+        self.identifier = identifier
+    }
+}
+
+/// The source of an assertion that is signed elsewhere.
+package enum AssertionSource: Equatable, Sendable {
+    /// A file that another program updates, such as Kubernetes or SPIFFE.
+    case file(String)
+    /// The argument vector of a program that prints the assertion.
+    case command([String])
+    /// The ID token of a GitHub Actions job.
+    case gitHubActions
+}
+
+/// The `aud` of an assertion, always one string (RFC 7523 §3, draft-ietf-oauth-rfc7523bis).
+package enum AssertionAudience: Equatable, Sendable {
+    /// The URL that the assertion is sent to.
+    case endpoint
+    /// The server's issuer, as FAPI 2 requires.
+    case issuer
+    case other(String)
+}

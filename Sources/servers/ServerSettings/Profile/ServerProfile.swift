@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// The configuration of one session's authorization server and of its client there.
+package struct ServerProfile: Equatable, Sendable {
+    /// The protocol of the server.
+    ///
+    /// All but the commonest cases are indirect. Otherwise each would take the space of the largest.
+    package enum Kind: Equatable, Sendable {
+        /// OpenID Connect, or OAuth 2.0 with published metadata.
+        ///
+        /// Everything follows from the issuer, and from the address of its metadata if that is another.
+        case oidc(issuer: String, metadata: String? = nil)
+        /// OpenID Connect or OAuth 2.0, with the issuer that a protected resource names at each login.
+        indirect case resource(ProtectedResource)
+        /// OAuth 2.0 with the endpoints in the configuration.
+        indirect case oauth2(FixedEndpoints)
+        /// JSON endpoints, as mobile back ends have them.
+        indirect case json(JSONBackEnd)
+        /// An Amazon Cognito user pool, accessed in Amazon's own protocol.
+        indirect case cognito(CognitoPool)
+        /// A program that prints tokens.
+        indirect case command(CommandSource)
+        /// AWS IAM Identity Center.
+        indirect case identityCenter(IdentityCenter)
+        /// An AWS role, obtained with the token of another session.
+        indirect case awsRole(AWSRole)
+        /// An AWS role that IAM Identity Center has assigned to the user of another session.
+        indirect case portalRole(PortalRole)
+        /// An installation of a GitHub App.
+        indirect case gitHubApp(GitHubApp)
+    }
+
+    package var kind: Kind
+    package var client: ClientIdentity
+    /// The scopes requested at login, in this order.
+    package var scopes: [String]
+    /// The flow of a login that names none.
+    package var flow: LoginFlow
+    /// The parameters of a browser login in addition to ``scopes``.
+    package var authorization: AuthorizationRequestOptions
+    /// The value of `audience`, for vendors that require it.
+    package var audience: String?
+    /// The values of `resource`: absolute URIs without fragment (RFC 8707 §2).
+    package var resources: [String]
+    /// The grant that provides the session's tokens, or `nil` for a login or the client's credentials.
+    package var grant: TokenGrant?
+    package var trust: ServerTrust
+    /// Whether tokens are bound to a key whose possession each request proves (RFC 9449).
+    package var bindsTokens: Bool
+    /// The endpoints that replace those in the metadata of an `oidc` server.
+    package var endpoints: EndpointOverrides
+    /// Whether a login without an ID token is rejected.
+    package var requiresIDToken: Bool
+    /// The unit of the lifetimes in token responses.
+    package var lifetimeUnit: LifetimeUnit
+    /// The `User-Agent` of the session's requests, or `nil` for the agent's own.
+    package var userAgent: String?
+
+    package init(
+        kind: Kind,
+        client: ClientIdentity,
+        scopes: [String] = [],
+        flow: LoginFlow = .browser,
+        authorization: AuthorizationRequestOptions = AuthorizationRequestOptions(),
+        audience: String? = nil,
+        resources: [String] = [],
+        grant: TokenGrant? = nil,
+        trust: ServerTrust = ServerTrust(),
+        bindsTokens: Bool = false,
+        endpoints: EndpointOverrides = EndpointOverrides(),
+        requiresIDToken: Bool = false,
+        lifetimeUnit: LifetimeUnit = .seconds,
+        userAgent: String? = nil
+    ) {
+        self.lifetimeUnit = lifetimeUnit
+        self.requiresIDToken = requiresIDToken
+        self.kind = kind
+        self.client = client
+        self.scopes = scopes
+        self.flow = flow
+        self.authorization = authorization
+        self.audience = audience
+        self.resources = resources
+        self.grant = grant
+        self.trust = trust
+        self.bindsTokens = bindsTokens
+        self.endpoints = endpoints
+        self.userAgent = userAgent
+    }
+
+    /// The token endpoint, or `nil` if the configuration does not name it.
+    package var writtenTokenEndpoint: String? {
+        if case .oauth2(let fixed) = kind { return fixed.token }
+        return kind.identity.kind.isStandard ? endpoints.token : nil
+    }
+}
+
+/// Configured endpoints in addition to an issuer's metadata, for servers whose metadata omit one or name
+/// another.
+package struct EndpointOverrides: Hashable, Sendable {
+    package var token: String?
+    package var authorization: String?
+    package var deviceAuthorization: String?
+    package var revocation: String?
+    package var endSession: String?
+    package var keySet: String?
+
+    package init(
+        token: String? = nil,
+        authorization: String? = nil,
+        deviceAuthorization: String? = nil,
+        revocation: String? = nil,
+        endSession: String? = nil,
+        keySet: String? = nil
+    ) {
+        self.token = token
+        self.authorization = authorization
+        self.deviceAuthorization = deviceAuthorization
+        self.revocation = revocation
+        self.endSession = endSession
+        self.keySet = keySet
+    }
+
+    /// The endpoints by their names in metadata and configuration.
+    package var byName: [String: String] {
+        let all = [
+            "token_endpoint": token, "authorization_endpoint": authorization,
+            "device_authorization_endpoint": deviceAuthorization, "revocation_endpoint": revocation,
+            "end_session_endpoint": endSession, "jwks_uri": keySet,
+        ]
+        return all.compactMapValues(\.self)
+    }
+}
+
+/// The endpoints of a server without metadata.
+package struct FixedEndpoints: Hashable, Sendable {
+    /// The issuer, compared with the `iss` of authorization responses if it is known (RFC 9207 §2.4).
+    package var issuer: String?
+    package var token: String
+    package var authorization: String?
+    package var deviceAuthorization: String?
+    package var revocation: String?
+    package var endSession: String?
+    /// The URL of the key set that verifies ID tokens, or `nil` to rely on TLS (OIDC Core §3.1.3.7 (6)).
+    package var keySet: String?
+
+    package init(
+        token: String,
+        authorization: String? = nil,
+        deviceAuthorization: String? = nil,
+        revocation: String? = nil,
+        endSession: String? = nil,
+        keySet: String? = nil,
+        issuer: String? = nil
+    ) {
+        self.token = token
+        self.authorization = authorization
+        self.deviceAuthorization = deviceAuthorization
+        self.revocation = revocation
+        self.endSession = endSession
+        self.keySet = keySet
+        self.issuer = issuer
+    }
+}
+
+/// The certificates and keys that a server is trusted by, and the way to reach it.
+package struct ServerTrust: Hashable, Sendable {
+    /// The path of a PEM file with certificates that are trusted for this server, in addition to the
+    /// system's.
+    package var caFile: String?
+    /// The accepted keys, each as `sha256/BASE64` of a SubjectPublicKeyInfo.
+    ///
+    /// If empty, any key is accepted.
+    package var pins: [String]
+    package var proxy: ProxySetting
+
+    package init(caFile: String? = nil, pins: [String] = [], proxy: ProxySetting = .environment) {
+        self.caFile = caFile
+        self.pins = pins
+        self.proxy = proxy
+    }
+}
