@@ -377,7 +377,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ServerSettingsTests",
-            dependencies: ["ServerSettings", "TokenCore"],
+            dependencies: ["ServerSettings", "TestSupport", "TokenCore"],
             swiftSettings: testing
         ),
         .testTarget(

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The rows of Tests/promises.toml, and docs/promises.md."""
+"""The rows of Tests/promises.toml with the tests that hold them, and docs/promises.md."""
 
+import collections
 import dataclasses
 import pathlib
+import re
 import tomllib
+
+from swift_sources import TESTS, target
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "Tests/promises.toml"
@@ -12,7 +16,7 @@ HEAD = """# Promises
 
 What the [threat model](../THREAT_MODEL.md) says holds because these tests and scripts pass. Every row has a number that stays.
 `make test-full` runs them and prints one line for each. `Scripts/promises --document` writes this page from
-`Tests/promises.toml`, which also says when a row counts as kept.
+`Tests/promises.toml`, which also says when a row counts as kept, and from the tests, which carry the numbers of their rows.
 """
 
 
@@ -52,6 +56,8 @@ class Row:
     kind: Kind
     number: int
     table: dict
+    # "MODULE: SENTENCE" of each test that has to pass.
+    tests: list[str]
 
     @property
     def label(self) -> str:
@@ -61,15 +67,36 @@ class Row:
     def what(self) -> str:
         return self.table[self.kind.keys[0]]
 
-    def names(self, key: str) -> list[str]:
-        return self.table.get(key, [])
+    @property
+    def scripts(self) -> list[str]:
+        return self.table.get("scripts", [])
+
+
+# The trait of a test, and the name of a test.
+HOLDS = re.compile(r'\.holds\(\s*((?:"O?\d+",?\s*)+)\)')
+TEST = re.compile(r"\bfunc `([^`]+)`\s*\(")
+
+
+def tests_by_row() -> dict[str, list[str]]:
+    """The tests that carry the number of each row, as "MODULE: SENTENCE"."""
+    found: dict[str, list[str]] = collections.defaultdict(list)
+    for path in sorted(TESTS.rglob("*.swift"), key=lambda path: (target(path), path)):
+        text = path.read_text(encoding="utf-8")
+        for match in HOLDS.finditer(text):
+            sentence = TEST.search(text, match.end())
+            if sentence is None:
+                raise SystemExit(f"{path.relative_to(ROOT)}: no test after {match[0]}")
+            for label in re.findall(r"\w+", match[1]):
+                found[label].append(f"{target(path)}: {sentence[1]}")
+    return found
 
 
 def read() -> tuple[list[Row], dict[str, dict]]:
     """All rows in the order of their numbers, and the scripts."""
     with open(DATA, "rb") as file:
         data = tomllib.load(file)
-    rows = [Row(kind, int(name.removeprefix(kind.prefix)), table)
+    tests = tests_by_row()
+    rows = [Row(kind, int(name.removeprefix(kind.prefix)), table, list(dict.fromkeys(tests[name])))
             for kind in KINDS for name, table in data[kind.table].items()]
     return sorted(rows, key=lambda row: (KINDS.index(row.kind), row.number)), data["script"]
 
@@ -79,11 +106,11 @@ def chapter(kind: Kind, rows: list[Row], scripts: dict[str, dict]) -> str:
     lines = [kind.heading, "", kind.preface, "", f"| | {kind.table.capitalize()} | Held by |", "| --- | --- | --- |"]
     for row in (row for row in rows if row.kind == kind):
         by_module: dict[str, list[str]] = {}
-        for name in row.names("tests"):
+        for name in row.tests:
             module, sentence = name.split(": ", 1)
             by_module.setdefault(module, []).append(sentence)
         held = [f"{module}: {'; '.join(sentences)}" for module, sentences in by_module.items()]
-        for name in row.names("scripts"):
+        for name in row.scripts:
             command = scripts[name]["command"].format(debug="", release="")
             held.append(" ".join(f"`{word}`" for word in command.split() if word.startswith("Scripts/")))
         if row.table.get("lacks"):

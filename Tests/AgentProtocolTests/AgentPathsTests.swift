@@ -70,7 +70,7 @@ import Testing
         #expect(configuration?.remedy == .set("HOME or TOKENAGENT_CONFIG"))
     }
 
-    @Test func `a socket path of 107 bytes is the longest`() throws {
+    @Test(.holds("18")) func `a socket path of 107 bytes is the longest`() throws {
         let path = "/" + String(repeating: "x", count: 106)
         #expect(try AgentPaths.socket { ["TOKENAGENT_SOCK": path][$0] } == path)
     }
@@ -98,12 +98,12 @@ import Testing
         #expect(error?.remedy == .run("chmod 700 \(path)"))
     }
 
-    @Test func `a symbolic link is refused even if it leads to a private directory`() throws {
+    @Test(.holds("2")) func `a symbolic link is refused even if it leads to a private directory`() throws {
         #expect(symlink(try scratch.makeDirectory("real"), scratch.path("link")) == 0)
         #expect(throws: AgentError.self) { try PrivateDirectory.prepare(scratch.path("link")) }
     }
 
-    @Test func `a file is refused`() throws {
+    @Test(.holds("2")) func `a file is refused`() throws {
         let path = try scratch.write("", to: "file")
         #expect(throws: AgentError.self) { try PrivateDirectory.prepare(path) }
     }

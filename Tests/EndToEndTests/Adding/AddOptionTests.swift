@@ -46,7 +46,7 @@ extension EndToEnd {
             (["--from", "work"], [#"from = "work""#, #"flow = "token_exchange""#]),
         ]
 
-        @Test(arguments: rows)
+        @Test(.holds("190"), arguments: rows)
         func `an option is a key of the session, which the configuration takes`(
             arguments: [String],
             lines: [String]
@@ -107,7 +107,7 @@ extension EndToEnd {
             #expect(result.standardError.contains(word), "\(result)")
         }
 
-        @Test func `an app of GitHub's needs neither a client nor a login`() async throws {
+        @Test(.holds("190")) func `an app of GitHub's needs neither a client nor a login`() async throws {
             let double = try GitHubDouble()
             let issuer = try await DemoIssuer.start()
             for route in double.routes { issuer.add(route) }
@@ -132,7 +132,7 @@ extension EndToEnd {
         }
 
         /// A server without metadata does not say where.
-        @Test(arguments: [true, false])
+        @Test(.holds("190"), arguments: [true, false])
         func `a session that is made of endpoints revokes at a logout where that is said`(
             isSaid: Bool
         ) async throws {
@@ -155,7 +155,9 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/revoke").isEmpty != isSaid)
         }
 
-        @Test func `a person is asked for the name too, and for what a server does not say`() async throws {
+        @Test(.holds("190")) func `a person is asked for the name too, and for what a server does not say`()
+            async throws
+        {
             let scene = try await Scene()
             try await scene.agent.start()
             let terminal = try ProgramAtTerminal(
@@ -181,8 +183,8 @@ extension EndToEnd {
             )
         }
 
-        @Test func `the certificates of an authority are copied to where a running agent reads`() async throws
-        {
+        @Test(.holds("190"))
+        func `the certificates of an authority are copied to where a running agent reads`() async throws {
             let authority = try CertificateAuthority()
             let scene = try await Scene(options: { $0.tls = try authority.issue() })
             try await scene.agent.start()

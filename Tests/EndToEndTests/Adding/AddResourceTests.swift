@@ -56,7 +56,8 @@ private struct ResourceScene {
 extension EndToEnd {
     /// Sessions of which only the address of a protected resource is known.
     @Suite(.full) struct AddResourceTests {
-        @Test func `an address is enough for a session, and its client is registered at the login`()
+        @Test(.holds("196"))
+        func `an address is enough for a session, and its client is registered at the login`()
             async throws
         {
             let place = try await ResourceScene()
@@ -93,7 +94,9 @@ extension EndToEnd {
             )
         }
 
-        @Test func `a login at an address asks first, and finds its session from then on`() async throws {
+        @Test(.holds("196")) func `a login at an address asks first, and finds its session from then on`()
+            async throws
+        {
             let place = try await ResourceScene()
             let terminal = try ProgramAtTerminal(
                 [BuiltPrograms.client, "login", place.address],
@@ -113,7 +116,7 @@ extension EndToEnd {
             #expect(place.registrations == 1)
         }
 
-        @Test(arguments: ["", "n", "yeah"])
+        @Test(.holds("196"), arguments: ["", "n", "yeah"])
         func `a person who does not say yes has no session`(answer: String) async throws {
             let place = try await ResourceScene()
             let terminal = try ProgramAtTerminal(
@@ -126,7 +129,7 @@ extension EndToEnd {
             #expect(place.registrations == 0)
         }
 
-        @Test func `nobody agrees to what was not shown`() async throws {
+        @Test(.holds("196")) func `nobody agrees to what was not shown`() async throws {
             let place = try await ResourceScene()
             let terminal = try ProgramAtTerminal(
                 [BuiltPrograms.client, "login", "--json", place.address],
@@ -137,7 +140,7 @@ extension EndToEnd {
             #expect(place.scene.sessionFiles.isEmpty && place.registrations == 0)
         }
 
-        @Test func `without a person the issuer has to be named`() async throws {
+        @Test(.holds("196")) func `without a person the issuer has to be named`() async throws {
             let place = try await ResourceScene()
             let unasked = try await place.tokenctl("login", place.address)
             #expect(unasked.status == 2 && unasked.complainsInOneLine, "\(unasked)")
@@ -161,7 +164,9 @@ extension EndToEnd {
         }
 
         /// A stream of events begins, and goes on for ten minutes.
-        @Test func `of a resource that answers without end only the head is waited for`() async throws {
+        @Test(.holds("193")) func `of a resource that answers without end only the head is waited for`()
+            async throws
+        {
             let place = try await ResourceScene()
             place.streamForEver()
             let start = ContinuousClock.now
@@ -180,7 +185,7 @@ extension EndToEnd {
             ("scopes_supported", ["$(id)\u{1B}", "a b"], "invalid scopes"),
         ]
 
-        @Test(arguments: lies)
+        @Test(.holds("196"), arguments: lies)
         func `a resource that lies is not added`(member: String, value: JSONValue, word: String) async throws
         {
             let place = try await ResourceScene([member: value])

@@ -21,7 +21,9 @@ extension Scene {
 extension EndToEnd {
     /// Sessions that are made without a line of TOML.
     @Suite struct AddTests {
-        @Test func `an issuer and a client id are a session that can be logged in to`() async throws {
+        @Test(.holds("190")) func `an issuer and a client id are a session that can be logged in to`()
+            async throws
+        {
             let scene = try await Scene()
             try await scene.agent.start()
             scene.issuer.forgetRequests()
@@ -110,7 +112,7 @@ extension EndToEnd {
             #expect(try await agent.tokenctl("config", "check").status == 0)
         }
 
-        @Test func `of adds at once one has the name`() async throws {
+        @Test(.holds("190")) func `of adds at once one has the name`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             let statuses = try await withThrowingTaskGroup(of: Int32.self) { group in
@@ -121,7 +123,7 @@ extension EndToEnd {
             #expect(scene.sessionFiles == ["z.toml"])
         }
 
-        @Test func `what a killed add has left is gone after the next one`() async throws {
+        @Test(.holds("190")) func `what a killed add has left is gone after the next one`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             try scene.agent.home.makeDirectory("config/tokenagent/sessions.d")

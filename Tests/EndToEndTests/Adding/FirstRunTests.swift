@@ -14,11 +14,15 @@ extension EndToEnd {
             return agent
         }
 
-        @Test(arguments: [
-            "get work", "get", "status", "status work", "list", "login", "login work", "refresh work",
-            "refresh", "logout work", "exec work -- true", "curl work -- https://127.0.0.1:1/", "claims work",
-            "config check", "doctor", "aws work", "kube-credential work", "ssh --session work nowhere",
-        ])
+        @Test(
+            .holds("190"),
+            arguments: [
+                "get work", "get", "status", "status work", "list", "login", "login work", "refresh work",
+                "refresh", "logout work", "exec work -- true", "curl work -- https://127.0.0.1:1/",
+                "claims work",
+                "config check", "doctor", "aws work", "kube-credential work", "ssh --session work nowhere",
+            ]
+        )
         func `every command leads to the one that creates a session`(command: String) async throws {
             let agent = try machine()
             let words = command.split(separator: " ").map(String.init)
@@ -28,7 +32,7 @@ extension EndToEnd {
             #expect(said.contains("un: tokenctl add \(name)"), "\(result)")
         }
 
-        @Test func `what they say helps`() async throws {
+        @Test(.holds("190")) func `what they say helps`() async throws {
             let scene = try await Scene()
             let agent = try machine()
             let unknown = try await agent.tokenctl(["get", "work"], extraEnvironment: Self.on)
@@ -69,7 +73,9 @@ extension EndToEnd {
             #expect(doctor.standardOutput.contains("no configuration file at"), "\(doctor)")
         }
 
-        @Test func `a variable that names a missing file is said to be the reason`() async throws {
+        @Test(.holds("212")) func `a variable that names a missing file is said to be the reason`()
+            async throws
+        {
             let agent = try machine()
             let missing = agent.home.path("missing.toml")
             let environment = Self.on.merging(["TOKENAGENT_CONFIG": missing]) { $1 }

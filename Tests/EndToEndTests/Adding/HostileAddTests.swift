@@ -67,7 +67,7 @@ extension EndToEnd {
             ),
         ]
 
-        @Test(arguments: documents)
+        @Test(.holds("191"), arguments: documents)
         func `no text of an issuer reaches the file or the terminal`(hostile: Hostile) async throws {
             let scene = try await Scene({ $0.metadata = hostile.metadata })
             try await scene.agent.start()
@@ -93,7 +93,7 @@ extension EndToEnd {
             (IssuerResponse(status: 200, body: Array("{\"issuer\":".utf8)), 2),
         ]
 
-        @Test(arguments: replies)
+        @Test(.holds("191"), arguments: replies)
         func `an answer that is no metadata writes nothing`(reply: IssuerResponse, status: Int32) async throws
         {
             let scene = try await Scene()
@@ -110,7 +110,9 @@ extension EndToEnd {
             #expect(scene.sessionFiles.isEmpty)
         }
 
-        @Test func `an issuer that never answers is waited for a while, and hinders nobody`() async throws {
+        @Test(.holds("191")) func `an issuer that never answers is waited for a while, and hinders nobody`()
+            async throws
+        {
             let scene = try await Scene.loggedIn()
             scene.issuer.queue(
                 Disturbance(ending: .hang),
@@ -131,7 +133,10 @@ extension EndToEnd {
             #expect(scene.sessionFiles.isEmpty)
         }
 
-        @Test(.enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs"))
+        @Test(
+            .holds("191"),
+            .enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs")
+        )
         func `the agent connects for its own user alone`() async throws {
             let scene = try await ForeignScene.ready(more: "[agent]\nallow_root = true")
             let body = #"{"issuer":"\#(scene.issuer.issuer)"}"#

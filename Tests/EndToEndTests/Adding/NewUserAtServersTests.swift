@@ -30,7 +30,7 @@ extension EndToEnd {
             return (user, terminal)
         }
 
-        @Test func `an address and a public client are enough`() async throws {
+        @Test(.holds("190")) func `an address and a public client are enough`() async throws {
             let (user, terminal) = try await Self.loggedIn(at: "rotate")
             #expect(
                 terminal.screen.contains(
@@ -43,7 +43,7 @@ extension EndToEnd {
             #expect(try await user.tokenctl("get", "home").status == 7)
         }
 
-        @Test func `a program's own login needs the file of its secret`() async throws {
+        @Test(.holds("190")) func `a program's own login needs the file of its secret`() async throws {
             let server = try Glewlwyd.current()
             let user = try NewUser()
             try user.agent.home.makeDirectory("secrets")
@@ -70,7 +70,9 @@ extension EndToEnd {
             #expect(try await user.hasTokens())
         }
 
-        @Test func `a program's own login needs no file if its secret is piped in`() async throws {
+        @Test(.holds("204")) func `a program's own login needs no file if its secret is piped in`()
+            async throws
+        {
             let server = try Glewlwyd.current()
             let user = try NewUser()
             let added = try await user.tokenctl(
@@ -123,7 +125,7 @@ extension EndToEnd {
     /// The same for clients that prove themselves by keys and certificates.
     @Suite(.full, .enabled(if: GlewlwydAuth.isAvailable, isMissing), .glewlwydAuth, .serialized)
     struct NewUserWithKeyTests {
-        @Test(arguments: ["jwt_es256", "mtls"])
+        @Test(.holds("190"), arguments: ["jwt_es256", "mtls"])
         func `a client with a key is added and logged in`(client: String) async throws {
             let server = try GlewlwydAuth.current()
             let registered = server.client(client)
@@ -173,7 +175,7 @@ extension EndToEnd {
     /// The same for a user pool, whose address is not where its name says.
     @Suite(.full, .enabled(if: MotoPool.script.isAvailable, isMissing), .motoPool, .serialized)
     struct NewUserAtPoolTests {
-        @Test func `a user pool is named by its issuer`() async throws {
+        @Test(.holds("190")) func `a user pool is named by its issuer`() async throws {
             let pool = try MotoPool.current()
             let user = try NewUser()
             let (region, name) = (pool.string("region"), pool.string("user_pool_id"))

@@ -9,7 +9,7 @@ import Text
 extension EndToEnd {
     /// Requests that `tokenctl add` rejects with a one-line error and a remedy, without writing a file.
     @Suite(.full) struct RefusedAddTests {
-        @Test func `a name that is taken is refused, and what is there stays`() async throws {
+        @Test(.holds("190")) func `a name that is taken is refused, and what is there stays`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             try scene.writeSession("z", Scene.session("z", scene.issuer))
@@ -203,7 +203,7 @@ extension EndToEnd {
             ),
         ]
 
-        @Test(arguments: requests)
+        @Test(.holds("190"), arguments: requests)
         func `what cannot be is refused with one line`(bad: Bad) async throws {
             let scene = try await Scene()
             try await scene.agent.start()
@@ -217,7 +217,9 @@ extension EndToEnd {
             #expect(scene.sessionFiles.isEmpty)
         }
 
-        @Test func `a mistake of another session is not its business, one of all is`() async throws {
+        @Test(.holds("190")) func `a mistake of another session is not its business, one of all is`()
+            async throws
+        {
             let scene = try await Scene()
             try await scene.agent.start()
             try scene.writeSession("bad", "[session.bad]\n")
@@ -241,7 +243,8 @@ extension EndToEnd {
             #expect(!File.exists(scene.sessionFile("y")))
         }
 
-        @Test func `a server that nobody vouches for is not looked at, until its authority is named`()
+        @Test(.holds("191"))
+        func `a server that nobody vouches for is not looked at, until its authority is named`()
             async throws
         {
             let authority = try CertificateAuthority()

@@ -7,7 +7,7 @@ import Testing
 extension EndToEnd {
     /// Sessions that are taken away with their files.
     @Suite struct RemoveTests {
-        @Test func `a session that is removed is logged out and gone`() async throws {
+        @Test(.holds("190")) func `a session that is removed is logged out and gone`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             #expect(try await scene.add("z").status == 0)
@@ -37,7 +37,7 @@ extension EndToEnd {
             #expect(try await !scene.token().isEmpty)
         }
 
-        @Test func `a session that another table names stays`() async throws {
+        @Test(.holds("190")) func `a session that another table names stays`() async throws {
             let scene = try await Scene()
             let path = scene.agent.home.path("run/extra.sock")
             let text = try #require(File.text(scene.agent.configurationPath))

@@ -15,7 +15,10 @@ extension EndToEnd {
     struct BoundClientTests {
         static let certified = ["mtls", "mtls_san"]
 
-        @Test(arguments: GlewlwydAuthTests.clients.filter { !BoundClientTests.certified.contains($0) })
+        @Test(
+            .holds("O57"),
+            arguments: GlewlwydAuthTests.clients.filter { !BoundClientTests.certified.contains($0) }
+        )
         func `tokens are bound whatever key or secret the client proves itself by, pushed or not`(
             client: String
         ) async throws {

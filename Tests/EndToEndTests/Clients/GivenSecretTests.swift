@@ -30,7 +30,8 @@ extension Scene {
 extension EndToEnd {
     /// Client secrets that are in no file, because the user gives them to the agent.
     @Suite struct GivenSecretTests {
-        @Test func `a secret that is given stands in no file and outlives the agent, a lock and a logout`()
+        @Test(.holds("204"))
+        func `a secret that is given stands in no file and outlives the agent, a lock and a logout`()
             async throws
         {
             let scene = try await Scene()
@@ -54,7 +55,8 @@ extension EndToEnd {
             #expect(!scene.agent.log.contains(right))
         }
 
-        @Test func `a person's login shows it, at the code and at each refresh`() async throws {
+        @Test(.holds("204")) func `a person's login shows it, at the code and at each refresh`() async throws
+        {
             let scene = try await Scene()
             try await scene.agent.start()
             let added = try await scene.agent.tokenctl(
@@ -71,11 +73,14 @@ extension EndToEnd {
             #expect(scene.issuer.tokenRequests("refresh_token") == 1)
         }
 
-        @Test(arguments: [
-            ("", "the client secret is empty"), ("\n", "the client secret is empty"),
-            ("a\nb\n", "the client secret is not one line of UTF-8 text"),
-            (String(repeating: "a", count: 33_000), "the client secret is longer than 32768 bytes"),
-        ])
+        @Test(
+            .holds("204"),
+            arguments: [
+                ("", "the client secret is empty"), ("\n", "the client secret is empty"),
+                ("a\nb\n", "the client secret is not one line of UTF-8 text"),
+                (String(repeating: "a", count: 33_000), "the client secret is longer than 32768 bytes"),
+            ]
+        )
         func `what is no secret makes no session`(input: String, words: String) async throws {
             let scene = try await Scene()
             try await scene.agent.start()
@@ -84,7 +89,7 @@ extension EndToEnd {
             #expect(scene.sessionFiles.isEmpty)
         }
 
-        @Test func `a locked agent keeps none, and the file is taken back`() async throws {
+        @Test(.holds("204")) func `a locked agent keeps none, and the file is taken back`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             #expect(try await scene.agent.tokenctl("lock").status == 0)
@@ -95,7 +100,9 @@ extension EndToEnd {
             #expect(try await scene.add(giving: right).status == 0)
         }
 
-        @Test func `without its secret a session says how to give it, and goes on with it`() async throws {
+        @Test(.holds("204")) func `without its secret a session says how to give it, and goes on with it`()
+            async throws
+        {
             let scene = try await Scene()
             try await scene.agent.start()
             #expect(try await scene.add(giving: right).status == 0)
@@ -113,7 +120,8 @@ extension EndToEnd {
             #expect(try await scene.refresh().status == 0)
         }
 
-        @Test func `a wrong secret costs neither the right one nor the session`() async throws {
+        @Test(.holds("204")) func `a wrong secret costs neither the right one nor the session`() async throws
+        {
             let scene = try await Scene()
             try await scene.agent.start()
             #expect(try await scene.add(giving: right).status == 0)
@@ -129,7 +137,9 @@ extension EndToEnd {
             #expect(try await scene.refresh().status == 0, "\(scene.agent.log)")
         }
 
-        @Test func `a secret goes to the client and the issuer alone that it was given for`() async throws {
+        @Test(.holds("204")) func `a secret goes to the client and the issuer alone that it was given for`()
+            async throws
+        {
             let scene = try await Scene()
             try await scene.agent.start()
             #expect(try await scene.add(giving: right).status == 0)
@@ -151,7 +161,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: [[], ["--local"]])
+        @Test(.holds("204"), arguments: [[], ["--local"]])
         func `removing the session forgets its secret`(options: [String]) async throws {
             let scene = try await Scene()
             try await scene.agent.start()
@@ -166,7 +176,7 @@ extension EndToEnd {
             #expect(refused.standardError.contains("--client-secret-stdin"), "\(refused)")
         }
 
-        @Test func `a session that keeps no secret takes none`() async throws {
+        @Test(.holds("204")) func `a session that keeps no secret takes none`() async throws {
             let scene = try await Scene.loggedIn()
             let refused = try await scene.agent.tokenctl(
                 "login",

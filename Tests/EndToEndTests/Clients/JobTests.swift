@@ -10,7 +10,9 @@ private let isOff: Comment = "only root can show the agent another list of autho
 extension EndToEnd {
     /// Clients that a job of GitHub Actions vouches for, against a double: no runner of GitHub's can be run here.
     @Suite(.enabled(if: JobScene.isAvailable, isOff)) struct JobTests {
-        @Test func `a job's own token proves the client, another one for each request`() async throws {
+        @Test(.holds("205")) func `a job's own token proves the client, another one for each request`()
+            async throws
+        {
             let scene = try await JobScene()
             try await scene.start()
             #expect(try await scene.agent.reaches("ready", "work"), "\(scene.agent.log)")
@@ -32,7 +34,7 @@ extension EndToEnd {
             #expect(!scene.agent.log.contains(scene.double.bearer))
         }
 
-        @Test func `the audience is the one that the configuration names`() async throws {
+        @Test(.holds("205")) func `the audience is the one that the configuration names`() async throws {
             let scene = try await JobScene(more: "client_assertion_audience = \"api://tokens\"")
             try await scene.start()
             // This issuer wants its own address there.
@@ -42,7 +44,9 @@ extension EndToEnd {
             #expect(Set(scene.double.audiences) == ["api://tokens"])
         }
 
-        @Test func `a secret that is not the job's brings nothing, and nothing is sent`() async throws {
+        @Test(.holds("205")) func `a secret that is not the job's brings nothing, and nothing is sent`()
+            async throws
+        {
             let scene = try await JobScene()
             try await scene.start(bearer: "another-job")
             let refused = try await scene.agent.tokenctl("refresh", "work")
@@ -52,7 +56,9 @@ extension EndToEnd {
             #expect(!scene.host.requests(to: "/idtoken").isEmpty)
         }
 
-        @Test func `neither hooks nor commands are given what the job can be with`() async throws {
+        @Test(.holds("205")) func `neither hooks nor commands are given what the job can be with`()
+            async throws
+        {
             let files = try TemporaryDirectory()
             let (hook, command) = (files.path("hook"), files.path("command"))
             let scene = try await JobScene(
@@ -77,7 +83,7 @@ extension EndToEnd {
             #expect(!String(decoding: own, as: UTF8.self).contains(scene.double.bearer))
         }
 
-        @Test func `what locks the agent takes the job's secret from it`() async throws {
+        @Test(.holds("205")) func `what locks the agent takes the job's secret from it`() async throws {
             let scene = try await JobScene()
             try await scene.start()
             #expect(try await scene.agent.reaches("ready", "work"), "\(scene.agent.log)")

@@ -12,7 +12,7 @@ extension EndToEnd {
             "[[file]]\npath = \"\(path)\"\nsession = \"work\"\n\(more)\n"
         }
 
-        @Test func `the file follows the session from login to logout`() async throws {
+        @Test(.holds("240")) func `the file follows the session from login to logout`() async throws {
             let tokens = try TemporaryDirectory()
             let (access, id) = (tokens.path("new/access"), tokens.path("id"))
             let scene = try await Scene.loggedIn(
@@ -35,7 +35,9 @@ extension EndToEnd {
             #expect(!File.exists(access) && !File.exists(id))
         }
 
-        @Test func `readers always find a token that is good for a while, and whole`() async throws {
+        @Test(.holds("240")) func `readers always find a token that is good for a while, and whole`()
+            async throws
+        {
             let tokens = try TemporaryDirectory()
             let path = tokens.path("work")
             let scene = try await Scene.loggedIn(
@@ -57,7 +59,8 @@ extension EndToEnd {
             #expect(scene.refreshes <= 8)
         }
 
-        @Test func `what a killed agent left goes with its unit, or before the next agent is ready`()
+        @Test(.holds("241"))
+        func `what a killed agent left goes with its unit, or before the next agent is ready`()
             async throws
         {
             let tokens = try TemporaryDirectory()
@@ -81,7 +84,9 @@ extension EndToEnd {
             #expect(tokens.names().isEmpty)
         }
 
-        @Test func `an agent that was killed and has not ended yet is waited for`() async throws {
+        @Test(.holds("241")) func `an agent that was killed and has not ended yet is waited for`()
+            async throws
+        {
             let tokens = try TemporaryDirectory()
             let scene = try await Scene.loggedIn(more: Self.table(tokens.path("work")))
             try await scene.agent.kill()
@@ -136,7 +141,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `it is no place for a directory that others can write, nor for rules or keys`()
+        @Test(.holds("241"))
+        func `it is no place for a directory that others can write, nor for rules or keys`()
             async throws
         {
             let scene = try await Scene.loggedIn(

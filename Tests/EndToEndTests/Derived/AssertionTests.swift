@@ -78,8 +78,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a key is all that a session needs, and each request has its own assertion`() async throws
-        {
+        @Test(.holds("189"))
+        func `a key is all that a session needs, and each request has its own assertion`() async throws {
             let scene = try await scene { try signing($0) }
             let first = try await token(scene)
             #expect(try await scene.isAccepted(first))
@@ -105,7 +105,9 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/token").isEmpty)
         }
 
-        @Test func `a hundred requests are one assertion, and a lock keeps the token`() async throws {
+        @Test(.holds("189")) func `a hundred requests are one assertion, and a lock keeps the token`()
+            async throws
+        {
             let scene = try await scene { try signing($0) }
             let socket = scene.agent.socket
             let tokens = try await withThrowingTaskGroup(of: String?.self) { group in
@@ -127,7 +129,7 @@ extension EndToEnd {
             #expect(scene.issuer.tokenRequests(Self.grant) == 2)
         }
 
-        @Test func `a kill in the middle loses nothing`() async throws {
+        @Test(.holds("189")) func `a kill in the middle loses nothing`() async throws {
             let scene = try await scene { try signing($0) }
             let first = try await token(scene)
             scene.issuer.queue(Disturbance(isHeld: true, grantType: Self.grant))
@@ -142,7 +144,9 @@ extension EndToEnd {
             #expect(try await token(scene) != first)
         }
 
-        @Test func `an assertion that another program renews is read anew, through a link`() async throws {
+        @Test(.holds("189")) func `an assertion that another program renews is read anew, through a link`()
+            async throws
+        {
             let scene = try await scene { scene in
                 // The layout of a projected token of Kubernetes.
                 _ = try scene.agent.home.makeDirectory("first")
@@ -181,7 +185,9 @@ extension EndToEnd {
             #expect(failed.standardError.contains("assertion_command"), "\(failed)")
         }
 
-        @Test func `what an issuer refuses needs nobody, and comes back by itself`() async throws {
+        @Test(.holds("189")) func `what an issuer refuses needs nobody, and comes back by itself`()
+            async throws
+        {
             let other = try SigningKey(.es256)
             let scene = try await scene { try signing($0, by: other) }
             let refused = try await scene.agent.tokenctl("get", "robot")
@@ -234,7 +240,7 @@ extension EndToEnd {
             #expect(try await refresh(scene).status == 0)
         }
 
-        @Test func `an issuer that repeats an assertion shows it to nobody`() async throws {
+        @Test(.holds("189")) func `an issuer that repeats an assertion shows it to nobody`() async throws {
             let scene = try await scene { try signing($0) }
             _ = try await token(scene)
             scene.issuer.add(

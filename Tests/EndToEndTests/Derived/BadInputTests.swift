@@ -43,7 +43,7 @@ extension EndToEnd {
             try agent.home.makeDirectory("config/tokenagent/directory")
         }
 
-        @Test(arguments: BadInput.all)
+        @Test(.holds("212"), arguments: BadInput.all)
         func `bad input is told in its line, with what helps`(bad: BadInput) async throws {
             let issuer = try await DemoIssuer.start()
             for (member, value) in bad.metadata { issuer.settings.metadata[member] = value }

@@ -33,7 +33,9 @@ extension EndToEnd {
             (File.text(agent.home.path("runs")) ?? "").split(separator: "\n").count
         }
 
-        @Test func `a program's token is fetched once, kept, and served after a restart`() async throws {
+        @Test(.holds("181")) func `a program's token is fetched once, kept, and served after a restart`()
+            async throws
+        {
             let agent = try await agent(#"sleep 0.3; echo '{"accessToken":"at-1","expires_in":600}'"#)
             let socket = agent.socket
             let answers = try await withThrowingTaskGroup(of: String.self) { group in
@@ -55,7 +57,7 @@ extension EndToEnd {
             #expect(try await agent.tokenctl("get", "tool", "--min-valid", "1h").line == "at-bare")
         }
 
-        @Test func `status 4 is a login elsewhere`() async throws {
+        @Test(.holds("181")) func `status 4 is a login elsewhere`() async throws {
             let agent = try await agent("exit 4")
             let result = try await agent.tokenctl("get", "tool")
             #expect(result.status == 4 && result.complainsInOneLine, "\(result)")
@@ -70,10 +72,13 @@ extension EndToEnd {
             #expect(try await agent.tokenctl("get", "tool").line == "at-2")
         }
 
-        @Test(arguments: [
-            "echo 'Enter the password for alice-secret:'", "exit 1", "echo '{}'", "kill -9 $$",
-            "head -c 100000 /dev/zero | tr '\\0' a", "echo alice-secret; exit 1",
-        ])
+        @Test(
+            .holds("181"),
+            arguments: [
+                "echo 'Enter the password for alice-secret:'", "exit 1", "echo '{}'", "kill -9 $$",
+                "head -c 100000 /dev/zero | tr '\\0' a", "echo alice-secret; exit 1",
+            ]
+        )
         func `a program that does not help is tried again, and what it prints is shown nowhere`(
             script: String
         ) async throws {

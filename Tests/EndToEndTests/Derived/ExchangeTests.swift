@@ -79,7 +79,7 @@ extension EndToEnd {
             )
         }
 
-        @Test func `another account's login leaves nothing of the last one`() async throws {
+        @Test(.holds("186")) func `another account's login leaves nothing of the last one`() async throws {
             let scene = try await Self.scene()
             try await scene.logIn()
             let alice = try await scene.get("narrow")
@@ -101,7 +101,9 @@ extension EndToEnd {
             #expect(try await Polling.until { try await scene.owner(of: alice) == nil })
         }
 
-        @Test func `a thousand requests on an expired chain of three are one request each`() async throws {
+        @Test(.holds("186")) func `a thousand requests on an expired chain of three are one request each`()
+            async throws
+        {
             let scene = try await Scene.loggedIn(
                 { $0.accessLifetime = .seconds(1) },
                 more: "[agent]\nget_timeout = \"5m\""
@@ -134,7 +136,8 @@ extension EndToEnd {
             Attachment.record(figure, named: "figure")
         }
 
-        @Test func `a kill in the middle of an exchange loses nothing, and a restart needs no network`()
+        @Test(.holds("186"))
+        func `a kill in the middle of an exchange loses nothing, and a restart needs no network`()
             async throws
         {
             let scene = try await Self.scene()
@@ -154,7 +157,9 @@ extension EndToEnd {
             #expect(try await scene.get("narrow") != token)
         }
 
-        @Test func `a record that is older than its source's logout serves nothing`() async throws {
+        @Test(.holds("186")) func `a record that is older than its source's logout serves nothing`()
+            async throws
+        {
             let scene = try await Self.scene()
             try await scene.logIn()
             _ = try await scene.get("narrow")
@@ -170,7 +175,8 @@ extension EndToEnd {
             #expect(result.status == 4 && result.standardError.contains("tokenctl login work"), "\(result)")
         }
 
-        @Test func `a source that was changed while no agent ran is asked before anything is served`()
+        @Test(.holds("186"))
+        func `a source that was changed while no agent ran is asked before anything is served`()
             async throws
         {
             let scene = try await Self.scene()
@@ -219,8 +225,8 @@ extension EndToEnd {
             #expect(try await scene.agent.reaches("ready", "narrow"))
         }
 
-        @Test func `who may not see the source sees nothing made from it, unless that is open`() async throws
-        {
+        @Test(.holds("186"))
+        func `who may not see the source sees nothing made from it, unless that is open`() async throws {
             let scene = try await Self.scene(session: #"allow = [{ exe = "/usr/bin/true" }]"#)
             try scene.append(Self.derived("open", scene, from: "work", "derived = \"open\""))
             #expect(try await scene.agent.tokenctl("reload").status == 0)

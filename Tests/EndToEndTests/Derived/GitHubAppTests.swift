@@ -34,7 +34,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an app has a token without a login, one for everybody, also after a restart`()
+        @Test(.holds("192"))
+        func `an app has a token without a login, one for everybody, also after a restart`()
             async throws
         {
             let double = try GitHubDouble()
@@ -56,7 +57,9 @@ extension EndToEnd {
             #expect(double.made == 1)
         }
 
-        @Test func `a logout gives the token back, and the next request has a new one`() async throws {
+        @Test(.holds("192")) func `a logout gives the token back, and the next request has a new one`()
+            async throws
+        {
             let double = try GitHubDouble()
             let scene = try await scene(double, installation: "\(GitHubDouble.installation)")
             let token = try await scene.get().line
@@ -74,7 +77,7 @@ extension EndToEnd {
             #expect(login.standardError.contains("tokenctl refresh phone"), "\(login)")
         }
 
-        @Test func `a suspended installation comes back by itself`() async throws {
+        @Test(.holds("192")) func `a suspended installation comes back by itself`() async throws {
             let double = try GitHubDouble()
             double.isSuspended = true
             let scene = try await scene(double)

@@ -81,7 +81,9 @@ extension EndToEnd {
             return pair
         }
 
-        @Test func `a login here is a token there, and its end is the end of that`() async throws {
+        @Test(.holds("189")) func `a login here is a token there, and its end is the end of that`()
+            async throws
+        {
             let pair = try await Self.loggedIn()
             let token = try await pair.get().line
             #expect(try await pair.owner(of: token) == "alice")
@@ -112,7 +114,9 @@ extension EndToEnd {
             #expect(pair.scene.issuer.tokenRequests(Self.exchange) == 4)
         }
 
-        @Test func `a thousand requests on an expired chain show no assertion twice`() async throws {
+        @Test(.holds("189")) func `a thousand requests on an expired chain show no assertion twice`()
+            async throws
+        {
             let pair = try await Pair { $0.accessLifetime = .seconds(1) }
             try pair.configure()
             let agent = pair.scene.agent

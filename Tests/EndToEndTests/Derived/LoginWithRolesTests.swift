@@ -13,7 +13,9 @@ extension EndToEnd {
     struct LoginWithRolesTests {
         private typealias Scene = IdentityCenterScene
 
-        @Test func `one login has many roles, which a restart without network serves at once`() async throws {
+        @Test(.holds("188")) func `one login has many roles, which a restart without network serves at once`()
+            async throws
+        {
             try await Scene.whileRunning { scene in
                 let early = try await scene.aws("Admin")
                 #expect(early.status == 4 && early.complainsInOneLine, "\(early)")
@@ -45,7 +47,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `each refresh spends its token, and a killed agent goes on with the last one`()
+        @Test(.holds("188"))
+        func `each refresh spends its token, and a killed agent goes on with the last one`()
             async throws
         {
             try await Scene.whileRunning { scene in
@@ -64,7 +67,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a role is had although the login's own token has ended meanwhile`() async throws {
+        @Test(.holds("188")) func `a role is had although the login's own token has ended meanwhile`()
+            async throws
+        {
             try await Scene.whileRunning(["--access-ttl", "3"]) { scene in
                 try await scene.logIn()
                 try await scene.agent.kill()
@@ -77,7 +82,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `many requests on a login's token that has ended are one refresh`() async throws {
+        @Test(.holds("188")) func `many requests on a login's token that has ended are one refresh`()
+            async throws
+        {
             let shim = try await WallClockShim()
             try await Scene.whileRunning { scene in
                 try await scene.logIn()
@@ -111,7 +118,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `fifty callers who want a role are one request`() async throws {
+        @Test(.holds("188")) func `fifty callers who want a role are one request`() async throws {
             try await Scene.whileRunning { scene in
                 try await scene.logIn()
                 #expect(try await scene.agent.reaches("ready", "reader"), "\(scene.agent.log)")
@@ -129,10 +136,13 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: [
-            ["refresh", "sso"], ["refresh", "reader"],
-            ["aws", "sso", "--account", IdentityCenterScene.account, "--role", "Admin"],
-        ])
+        @Test(
+            .holds("188"),
+            arguments: [
+                ["refresh", "sso"], ["refresh", "reader"],
+                ["aws", "sso", "--account", IdentityCenterScene.account, "--role", "Admin"],
+            ]
+        )
         func `a login that was ended elsewhere is asked for by name, for its roles too`(
             arguments: [String]
         ) async throws {
@@ -154,7 +164,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a forgotten client costs a login, which registers another`() async throws {
+        @Test(.holds("188")) func `a forgotten client costs a login, which registers another`() async throws {
             try await Scene.whileRunning { scene in
                 try await scene.logIn()
                 try await scene.pull("forget-clients")
@@ -167,7 +177,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `the end of the registration is the end of the login, and is announced`() async throws {
+        @Test(.holds("188")) func `the end of the registration is the end of the login, and is announced`()
+            async throws
+        {
             try await Scene.whileRunning(
                 ["--access-ttl", "600", "--client-ttl", "3600"],
                 session: "warn_before = \"2h\""
@@ -184,7 +196,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a role that the person has not is told by its names`() async throws {
+        @Test(.holds("188")) func `a role that the person has not is told by its names`() async throws {
             let table = """
                 [session.nobody]
                 kind = "aws_role"
@@ -249,7 +261,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(.enabled(if: IdentityCenterScene.hasLibrary, "boto3 is not installed here"))
+        @Test(.holds("188"), .enabled(if: IdentityCenterScene.hasLibrary, "boto3 is not installed here"))
         func `Amazon's own library takes the credentials of both kinds`() async throws {
             try await Scene.whileRunning { scene in
                 try await scene.logIn()

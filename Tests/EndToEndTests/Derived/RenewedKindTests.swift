@@ -13,7 +13,7 @@ extension EndToEnd {
         /// The number of times the agent is killed.
         private let kills = 3
 
-        @Test(arguments: RenewedKind.allCases)
+        @Test(.holds("210"), arguments: RenewedKind.allCases)
         func `a crowd that finds no token is served by one request`(kind: RenewedKind) async throws {
             let scene = try await RenewedScene(kind)
             scene.issuer.settings.delay = .milliseconds(200)
@@ -33,7 +33,7 @@ extension EndToEnd {
             Attachment.record("\(kind.rawValue): \(crowd) gets, \(scene.fetches) requests", named: "figure")
         }
 
-        @Test(arguments: RenewedKind.allCases)
+        @Test(.holds("210"), arguments: RenewedKind.allCases)
         func `what was given out is there after kill -9, without the network`(
             kind: RenewedKind
         ) async throws {
@@ -58,7 +58,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: RenewedKind.allCases)
+        @Test(.holds("210"), arguments: RenewedKind.allCases)
         func `a locked agent gives nothing of it, and the same again once it is unlocked`(
             kind: RenewedKind
         ) async throws {
@@ -77,7 +77,7 @@ extension EndToEnd {
             #expect(scene.fetches == fetches)
         }
 
-        @Test(arguments: RenewedKind.allCases)
+        @Test(.holds("210"), arguments: RenewedKind.allCases)
         func `whom its rules do not name learns nothing of it`(kind: RenewedKind) async throws {
             let scene = try await RenewedScene(kind, more: #"allow = [{ exe = "/usr/bin/true" }]"#)
             try await scene.agent.start()
@@ -91,7 +91,7 @@ extension EndToEnd {
             #expect(!audit.standardOutput.contains(#""session":"made","decision":"served""#), "\(audit)")
         }
 
-        @Test(arguments: RenewedKind.allCases)
+        @Test(.holds("210"), arguments: RenewedKind.allCases)
         func `the audit log names it, and what it is made from`(kind: RenewedKind) async throws {
             let scene = try await RenewedScene(kind)
             try await scene.begin()
@@ -107,7 +107,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: RenewedKind.allCases)
+        @Test(.holds("210"), arguments: RenewedKind.allCases)
         func `trouble at the other end is status 5, and what there is is served meanwhile`(
             kind: RenewedKind
         ) async throws {
@@ -126,7 +126,7 @@ extension EndToEnd {
         }
 
         /// Programs and registered clients are excluded, because their failures are no configuration errors.
-        @Test(arguments: RenewedKind.allCases.filter { $0 != .command && $0 != .resource })
+        @Test(.holds("210"), arguments: RenewedKind.allCases.filter { $0 != .command && $0 != .resource })
         func `what the other end calls a mistake of the configuration is status 2`(
             kind: RenewedKind
         ) async throws {
@@ -146,7 +146,7 @@ extension EndToEnd {
             _ = try await scene.credential()
         }
 
-        @Test(arguments: RenewedKind.allCases.filter { $0.source != nil })
+        @Test(.holds("210"), arguments: RenewedKind.allCases.filter { $0.source != nil })
         func `without a login at its source the status is 4, with the command that helps`(
             kind: RenewedKind
         ) async throws {

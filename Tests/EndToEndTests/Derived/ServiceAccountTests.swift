@@ -80,7 +80,7 @@ extension EndToEnd {
             #expect(double.made == 2)
         }
 
-        @Test func `a planted file sends no assertion anywhere`() async throws {
+        @Test(.holds("189")) func `a planted file sends no assertion anywhere`() async throws {
             let evil = try await scene(tokenURI: "https://evil.example/token", writesEndpoint: false)
             let result = try await evil.get()
             #expect(result.status == 2 && result.complainsInOneLine, "\(result)")

@@ -13,7 +13,7 @@ extension EndToEnd {
             return found.max { $0.start.count < $1.start.count }.map { [$0] } ?? []
         }
 
-        @Test func `every example is tried, and nothing is tried that is no example`() {
+        @Test(.holds("162")) func `every example is tried, and nothing is tried that is no example`() {
             for example in DocumentedExample.all {
                 #expect(
                     !Self.treatments(of: example).isEmpty,
@@ -27,7 +27,7 @@ extension EndToEnd {
             #expect(DocumentedExample.all.count > 35)
         }
 
-        @Test(arguments: DocumentedExample.tried)
+        @Test(.holds("162"), arguments: DocumentedExample.tried)
         func `an example works`(example: DocumentedExample) async throws {
             let treatment = try #require(Self.treatments(of: example).first)
             if case .configuration = treatment.kind { return try await check(example.text) }

@@ -50,7 +50,7 @@ extension EndToEnd {
             #expect(started.standardOutput.contains(statePath))
         }
 
-        @Test(arguments: useless)
+        @Test(.holds("15"), arguments: useless)
         func `a client without the agent's runtime directory finds the agent`(runtime: String?) async throws {
             try await scene.agent.start()
             try await scene.logIn()
@@ -81,7 +81,7 @@ extension EndToEnd {
             #expect(SocketOwner.pid(scene.agent.socketPath) == nil)
         }
 
-        @Test(arguments: useless)
+        @Test(.holds("15"), arguments: useless)
         func `a client with a runtime directory finds the agent without one`(runtime: String?) async throws {
             try await startElsewhere(runtime)
             #expect(try await scene.agent.tokenctl("list").line == "work")
@@ -97,14 +97,16 @@ extension EndToEnd {
             #expect(SocketOwner.pid(statePath) == nil)
         }
 
-        @Test func `a command that starts an agent elsewhere uses the one that runs`() async throws {
+        @Test(.holds("15")) func `a command that starts an agent elsewhere uses the one that runs`()
+            async throws
+        {
             try await startElsewhere()
             let list = try await scene.agent.tokenctl("list", extraEnvironment: ["TOKENAGENT_AUTOSTART": "1"])
             #expect(list.status == 0 && list.line == "work" && list.standardError.isEmpty, "\(list)")
             #expect(!File.exists(scene.agent.socketPath))
         }
 
-        @Test func `no other agent is looked for where a socket is named`() async throws {
+        @Test(.holds("15")) func `no other agent is looked for where a socket is named`() async throws {
             try await startElsewhere()
             let named = scene.agent.home.path("run/named.sock")
             for result in [
@@ -132,6 +134,7 @@ extension EndToEnd {
         }
 
         @Test(
+            .holds("15"),
             arguments: ["open to others", "of another store", "old"]
                 + (TestUser.isRoot ? ["of another user"] : [])
         )

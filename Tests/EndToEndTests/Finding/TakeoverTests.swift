@@ -27,7 +27,8 @@ extension EndToEnd {
             )
         }
 
-        @Test func `takes the place of the running one, and clients wait for it`() async throws {
+        @Test(.holds("17")) func `takes the place of the running one, and clients wait for it`() async throws
+        {
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()
             let old = try #require(scene.agent.agent)
@@ -46,7 +47,9 @@ extension EndToEnd {
             #expect(try await new.finish().status == 0)
         }
 
-        @Test func `lets the running one finish a refresh that somebody waits for`() async throws {
+        @Test(.holds("17")) func `lets the running one finish a refresh that somebody waits for`()
+            async throws
+        {
             let scene = try await Scene.loggedIn()
             let old = try #require(scene.agent.agent)
             scene.issuer.queue(Disturbance(isHeld: true))
@@ -64,7 +67,7 @@ extension EndToEnd {
             #expect(try await new.finish().status == 0)
         }
 
-        @Test func `leaves a store alone whose lock nobody holds`() async throws {
+        @Test(.holds("17")) func `leaves a store alone whose lock nobody holds`() async throws {
             let scene = try await Scene.loggedIn()
             try await scene.agent.kill()
             let new = try start(scene)

@@ -11,7 +11,8 @@ extension EndToEnd {
             scene.issuer.requests(to: "/token").map { $0.form["refresh_token"] }
         }
 
-        @Test func `the answer to a killed agent is the record of all hosts as soon as it is started again`()
+        @Test(.holds("262"))
+        func `the answer to a killed agent is the record of all hosts as soon as it is started again`()
             async throws
         {
             try await FleetScene.whileRunning(over: CertificateAuthority()) { scene in
@@ -33,7 +34,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `it is served although etcd is away, and is the others' when etcd is back`() async throws {
+        @Test(.holds("262")) func `it is served although etcd is away, and is the others' when etcd is back`()
+            async throws
+        {
             try await FleetScene.whileRunning(over: CertificateAuthority()) { scene in
                 let host = scene.keepers[0]
                 try await scene.logIn(at: host)
@@ -54,7 +57,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: [["logout", "work", "--local"], ["fleet", "leave", "work"]])
+        @Test(.holds("262"), arguments: [["logout", "work", "--local"], ["fleet", "leave", "work"]])
         func `a host that leaves as soon as it is started again leaves its answer behind`(
             words: [String]
         )
@@ -80,7 +83,7 @@ extension EndToEnd {
             }
         }
 
-        @Test
+        @Test(.holds("262"))
         func `an agent that is started before the answer waits for it, however often it is killed meanwhile`()
             async throws
         {
@@ -102,7 +105,7 @@ extension EndToEnd {
             }
         }
 
-        @Test
+        @Test(.holds("262"))
         func `without an answer the server's grace is used, and the request is not sent beside the first`()
             async throws
         {

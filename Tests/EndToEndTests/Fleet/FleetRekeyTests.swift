@@ -59,7 +59,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a key that was staged is used by one host after the other, and none is without it`()
+        @Test(.holds("267"))
+        func `a key that was staged is used by one host after the other, and none is without it`()
             async throws
         {
             try await FleetScene.whileRunning(keepers: 2, readers: 1) { scene in

@@ -15,7 +15,7 @@ extension EndToEnd {
             settings.rotation = .grace(.seconds(10))
         }
 
-        @Test(arguments: [(1, 4), (2, 4), (2, 7), (2, 12)])
+        @Test(.holds("263"), arguments: [(1, 4), (2, 4), (2, 7), (2, 12)])
         func `a server that acts at once and answers late loses no login`(
             keepers: Int,
             delay: Int64
@@ -64,7 +64,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a slow etcd is given the time that it takes`() async throws {
+        @Test(.holds("263")) func `a slow etcd is given the time that it takes`() async throws {
             try await FleetScene.whileRunning(Self.forgive, session: Self.grace) { scene in
                 let (host, other) = (scene.keepers[0], scene.keepers[1])
                 try await scene.logIn(at: other)

@@ -45,8 +45,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `the doctor names a session that the fleet has and this host does not share`() async throws
-        {
+        @Test(.holds("269"))
+        func `the doctor names a session that the fleet has and this host does not share`() async throws {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 _ = try #require(try await scene.commonToken())
@@ -62,7 +62,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `the doctor finds out that a state directory was copied`() async throws {
+        @Test(.holds("269")) func `the doctor finds out that a state directory was copied`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (host, copy) = (scene.keepers[0], scene.keepers[1])
                 try await scene.logIn(at: host)

@@ -8,7 +8,9 @@ import Text
 extension EndToEnd {
     /// One login on several hosts.
     @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetTests {
-        @Test func `a login at one host is one at all, and one refresh serves them`() async throws {
+        @Test(.holds("260")) func `a login at one host is one at all, and one refresh serves them`()
+            async throws
+        {
             try await FleetScene.whileRunning(keepers: 3) { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 let first = try #require(try await scene.commonToken())
@@ -21,7 +23,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `hosts whose token is due at the same time send one request`() async throws {
+        @Test(.holds("260")) func `hosts whose token is due at the same time send one request`() async throws
+        {
             try await FleetScene.whileRunning(keepers: 4) {
                 $0.rotation = .strict
                 $0.accessLifetime = .seconds(6)
@@ -37,7 +40,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `many who ask at once on all hosts cause one refresh`() async throws {
+        @Test(.holds("260")) func `many who ask at once on all hosts cause one refresh`() async throws {
             try await FleetScene.whileRunning(keepers: 3) { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 let token = try #require(try await scene.commonToken())
@@ -58,7 +61,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a logout at one host is one at all, and the server is told once`() async throws {
+        @Test(.holds("267")) func `a logout at one host is one at all, and the server is told once`()
+            async throws
+        {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 #expect(try await scene.commonToken() != nil)
@@ -73,7 +78,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a host that leaves forgets the session alone, also after a restart, until it joins`()
+        @Test(.holds("267"))
+        func `a host that leaves forgets the session alone, also after a restart, until it joins`()
             async throws
         {
             try await FleetScene.whileRunning { scene in
@@ -95,7 +101,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a reader is given tokens, and asks the keepers for another`() async throws {
+        @Test(.holds("266")) func `a reader is given tokens, and asks the keepers for another`() async throws
+        {
             try await FleetScene.whileRunning(keepers: 1, readers: 1) { scene in
                 let none = try await scene.readers[0].tokenctl("get", "work")
                 let remedy = "tokenctl login work at a host with role = \"keeper\""
@@ -162,7 +169,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `with etcd away the token is served to its end, and nothing is sent`() async throws {
+        @Test(.holds("264")) func `with etcd away the token is served to its end, and nothing is sent`()
+            async throws
+        {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 let token = try #require(try await scene.commonToken())
@@ -200,7 +209,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an emptied etcd is filled again by any keeper`() async throws {
+        @Test(.holds("264")) func `an emptied etcd is filled again by any keeper`() async throws {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 let token = try #require(try await scene.commonToken())
@@ -213,8 +222,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `what does not open in etcd is not taken for nothing, and repair removes it`() async throws
-        {
+        @Test(.holds("265"))
+        func `what does not open in etcd is not taken for nothing, and repair removes it`() async throws {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 let token = try #require(try await scene.commonToken())
@@ -240,7 +249,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a host whose table names another client does not use the record, and says so`()
+        @Test(.holds("269"))
+        func `a host whose table names another client does not use the record, and says so`()
             async throws
         {
             try await FleetScene.whileRunning { scene in
@@ -259,7 +269,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a new key is used from a restart on, and nothing is lost`() async throws {
+        @Test(.holds("267")) func `a new key is used from a restart on, and nothing is lost`() async throws {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 let token = try #require(try await scene.commonToken())
@@ -281,7 +291,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `no name and no token is in etcd's files in clear`() async throws {
+        @Test(.holds("265")) func `no name and no token is in etcd's files in clear`() async throws {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])
                 let token = try #require(try await scene.commonToken())

@@ -115,7 +115,7 @@ extension EndToEnd {
             try #require(DocumentedExample.all.first { $0.text.hasPrefix(start) }, "no example: \(start)")
         }
 
-        @Test(arguments: starts)
+        @Test(.holds("251"), arguments: starts)
         func `an example of an engine prints the token`(start: String) async throws {
             let scene = try await scene()
             var script = try example(start).commands
@@ -131,7 +131,7 @@ extension EndToEnd {
             #expect(result.status == 0 && result.line == token, "\(result)\n\(script)")
         }
 
-        @Test func `a devcontainer has the token too`() async throws {
+        @Test(.holds("251")) func `a devcontainer has the token too`() async throws {
             let scene = try await scene()
             let example = try #require(
                 DocumentedExample.all.first { $0.text.contains("mcr.microsoft.com/devcontainers") }
@@ -142,7 +142,7 @@ extension EndToEnd {
             #expect(result.status == 0 && result.line == token, "\(result)")
         }
 
-        @Test func `programs of Windows run tokenctl in the distribution`() async throws {
+        @Test(.holds("251")) func `programs of Windows run tokenctl in the distribution`() async throws {
             let scene = try await scene()
             let repository = try await GitRepository(in: scene.agent.home)
             let token = try await scene.token()
@@ -156,7 +156,7 @@ extension EndToEnd {
             #expect(result.line == "content", "\(result)")
         }
 
-        @Test(arguments: [nil, "1234"])
+        @Test(.holds("251"), arguments: [nil, "1234"])
         func `helpers work inside, and nothing else is reached`(user: String?) async throws {
             let scene = try await scene()
             let token = try await scene.token()
@@ -184,7 +184,7 @@ extension EndToEnd {
             #expect(scene.agent.home.names(in: "tokens/box/exec").isEmpty)
         }
 
-        @Test func `a container that runs finds the socket of the next agent`() async throws {
+        @Test(.holds("251")) func `a container that runs finds the socket of the next agent`() async throws {
             let scene = try await scene()
             let pipe = scene.agent.home.path("tokens/box/on")
             try #require(Program.succeeds("mkfifo '\(pipe)'"))

@@ -32,7 +32,9 @@ extension EndToEnd {
             return try await scene.agent.tokenctl(arguments + ["far", command], input: input)
         }
 
-        @Test func `tokens of the sessions, and nothing else, are had on the other host`() async throws {
+        @Test(.holds("250")) func `tokens of the sessions, and nothing else, are had on the other host`()
+            async throws
+        {
             let scene = try await scene(#"hosts = ["127.0.0.1"]"#)
             let server = try await SSHServer.start()
             let token = try await scene.token()
@@ -84,7 +86,7 @@ extension EndToEnd {
             #expect(given.status == 0 && !given.line.isEmpty, "\(given)")
         }
 
-        @Test func `the helpers of git, docker and others work there`() async throws {
+        @Test(.holds("250")) func `the helpers of git, docker and others work there`() async throws {
             let scene = try await scene(#"hosts = ["127.0.0.1"]"#)
             let server = try await SSHServer.start()
             let token = try await scene.token()
@@ -100,7 +102,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `git clones there with the forwarded helper, and heals a refused token`() async throws {
+        @Test(.holds("250")) func `git clones there with the forwarded helper, and heals a refused token`()
+            async throws
+        {
             let scene = try await scene(#"hosts = ["127.0.0.1"]"#)
             let server = try await SSHServer.start()
             let repository = try await GitRepository(in: scene.agent.home)
@@ -118,7 +122,9 @@ extension EndToEnd {
             #expect(last.line == "content", "\(last)")
         }
 
-        @Test func `the socket lies in a new private directory, and both are gone at the end`() async throws {
+        @Test(.holds("250")) func `the socket lies in a new private directory, and both are gone at the end`()
+            async throws
+        {
             let scene = try await scene()
             let server = try await SSHServer.start()
             let script = #"stat -c '%a %F' "$TOKENAGENT_SOCK" "$(dirname "$TOKENAGENT_SOCK")"; exit 23"#
@@ -130,7 +136,7 @@ extension EndToEnd {
             #expect(scene.agent.home.names(in: "run/tokenagent/ssh").isEmpty)
         }
 
-        @Test func `the audit log names the host`() async throws {
+        @Test(.holds("250")) func `the audit log names the host`() async throws {
             let scene = try await scene()
             let server = try await SSHServer.start()
             _ = try await far("tokenctl get work; tokenctl get mail", scene, server)
@@ -141,7 +147,7 @@ extension EndToEnd {
             #expect(json.contains(#""host":"far""#), "\(json)")
         }
 
-        @Test func `two connections at once keep apart`() async throws {
+        @Test(.holds("250")) func `two connections at once keep apart`() async throws {
             let scene = try await scene()
             let server = try await SSHServer.start()
             let waiting = "echo $$ ready; exec sleep 600"
@@ -180,7 +186,9 @@ extension EndToEnd {
             #expect(try await program.finish().status != 0)
         }
 
-        @Test func `after a crash nothing is left there, and the next connection works`() async throws {
+        @Test(.holds("250")) func `after a crash nothing is left there, and the next connection works`()
+            async throws
+        {
             let scene = try await scene()
             let server = try await SSHServer.start()
             let start = ["ssh", "--session", "work"] + server.configuration
@@ -196,7 +204,8 @@ extension EndToEnd {
             #expect(Program.succeeds("kill \(orphan)"))
         }
 
-        @Test func `what a killed keeper left goes with the next connection, and nothing else does`()
+        @Test(.holds("250"))
+        func `what a killed keeper left goes with the next connection, and nothing else does`()
             async throws
         {
             let scene = try await scene()
@@ -228,7 +237,7 @@ extension EndToEnd {
             #expect(shell.line == "work" && shell.status == 5, "\(shell)")
         }
 
-        @Test(.enabled(if: Program.succeeds("command -v fish"), "fish is not installed"))
+        @Test(.holds("250"), .enabled(if: Program.succeeds("command -v fish"), "fish is not installed"))
         func `the login shell may be fish`() async throws {
             let scene = try await scene()
             // What sshd does with a user whose login shell it is.
@@ -244,7 +253,9 @@ extension EndToEnd {
             #expect(server.sockets.isEmpty)
         }
 
-        @Test func `a host that forwards no sockets is refused with what it has to allow`() async throws {
+        @Test(.holds("250")) func `a host that forwards no sockets is refused with what it has to allow`()
+            async throws
+        {
             let scene = try await scene()
             let server = try await SSHServer.start("AllowStreamLocalForwarding no")
             let result = try await far("tokenctl list", scene, server)

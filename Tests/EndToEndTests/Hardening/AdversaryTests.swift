@@ -19,7 +19,7 @@ extension EndToEnd {
             ],
         ]
 
-        @Test(arguments: documents.indices)
+        @Test(.holds("O1", "O2", "O3", "O31", "O34", "O52"), arguments: documents.indices)
         func `a login that the metadata makes unsafe is refused, and works when it is mended`(
             number: Int
         ) async throws {
@@ -37,7 +37,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("login", "work").status == 0)
         }
 
-        @Test func `a code of another transaction buys nothing`() async throws {
+        @Test(.holds("O4")) func `a code of another transaction buys nothing`() async throws {
             let scene = try await Scene(flow: "browser")
             try await scene.agent.start()
             // The code is one the attacker got for a challenge of his own; the state is the victim's.
@@ -58,7 +58,7 @@ extension EndToEnd {
 
         private static let challenge = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-        @Test func `a code whose answer was lost is not shown again`() async throws {
+        @Test(.holds("O60")) func `a code whose answer was lost is not shown again`() async throws {
             let scene = try await Scene(flow: "browser")
             try await scene.agent.start()
             scene.issuer.queue(Disturbance(ending: .reset(afterBytes: 0)))
@@ -75,7 +75,7 @@ extension EndToEnd {
             ([:], ["alg": "none"]), ([:], ["alg": "HS256"]), ([:], ["kid": "other"]), ([:], ["crit": ["x"]]),
         ]
 
-        @Test(arguments: idTokens.indices)
+        @Test(.holds("O35", "O36", "O37", "O38", "O39", "O40", "O42", "O45"), arguments: idTokens.indices)
         func `no token of a login is used when its ID token is not believed`(number: Int) async throws {
             let bad = Self.idTokens[number]
             let scene = try await Scene(
@@ -91,7 +91,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
         }
 
-        @Test func `a refresh for somebody else freezes the session`() async throws {
+        @Test(.holds("O43")) func `a refresh for somebody else freezes the session`() async throws {
             let scene = try await Scene.loggedIn { $0.refreshBringsIDToken = true }
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
             scene.issuer.settings.idTokenClaims["sub"] = "mallory"
@@ -104,7 +104,9 @@ extension EndToEnd {
             #expect(scene.refreshes == sent)
         }
 
-        @Test func `200 members nobody knows and a token of 16 KiB are served`() async throws {
+        @Test(.holds("O18", "O19")) func `200 members nobody knows and a token of 16 KiB are served`()
+            async throws
+        {
             let scene = try await Scene.loggedIn()
             let token = String(repeating: "t", count: 16 << 10)
             var answer: JSONObject = ["access_token": .string(token), "token_type": "BEARER"]
@@ -114,7 +116,9 @@ extension EndToEnd {
             #expect(try await scene.token() == token)
         }
 
-        @Test func `a scope that was not granted is not shown, and cannot be had`() async throws {
+        @Test(.holds("O21")) func `a scope that was not granted is not shown, and cannot be had`()
+            async throws
+        {
             let scene = try await Scene.loggedIn { $0.knownScopes = ["openid", "offline_access"] }
             #expect(try await scene.agent.status("work")["scope"] == ["openid", "offline_access"])
             #expect(try await scene.agent.tokenctl("get", "work", "--scope", "api").status == 2)
@@ -122,7 +126,9 @@ extension EndToEnd {
             #expect(try await scene.agent.status("work")["state"] == "ready")
         }
 
-        @Test func `each refresh shows the newest refresh token, and no scope`() async throws {
+        @Test(.holds("O22", "O24")) func `each refresh shows the newest refresh token, and no scope`()
+            async throws
+        {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             var issued: [String?] = []
             for _ in 0..<3 {
@@ -134,7 +140,8 @@ extension EndToEnd {
             #expect(shown.allSatisfy { $0.form["scope"] == nil && $0.method == "POST" })
         }
 
-        @Test func `no address and no cookie holds a secret, and no parameter comes twice`() async throws {
+        @Test(.holds("O15", "O16", "O28"))
+        func `no address and no cookie holds a secret, and no parameter comes twice`() async throws {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             var secrets = try await scene.wholeRun()
             let requests = scene.issuer.requests()
@@ -150,7 +157,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a server that cannot revoke now is told again when it said`() async throws {
+        @Test(.holds("O49")) func `a server that cannot revoke now is told again when it said`() async throws
+        {
             let scene = try await Scene.loggedIn()
             let busy = IssuerResponse(status: 503, headers: [("Retry-After", "1")])
             // A server that cannot do it now is not asked about the access token as well.

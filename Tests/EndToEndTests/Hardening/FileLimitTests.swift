@@ -8,7 +8,10 @@ import Testing
 extension EndToEnd {
     /// Limits on the size of files (`ulimit -f`), at which a write ends a program with a signal by default.
     @Suite struct FileLimitTests {
-        @Test(.enabled(if: TestUser.isRoot, "only root may raise the limits of another process again"))
+        @Test(
+            .holds("57"),
+            .enabled(if: TestUser.isRoot, "only root may raise the limits of another process again")
+        )
         func `an agent whose files may not grow serves on, sends no refresh token, and recovers`()
             async throws
         {

@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     @Suite struct HardeningTests {
-        @Test(arguments: StartMode.allCases)
+        @Test(.holds("25", "132"), arguments: StartMode.allCases)
         func `the agent has given up what it does not need, in every thread`(mode: StartMode) async throws {
             let scene = try await Scene()
             let (program, agent) = try await mode.start(scene)
@@ -30,7 +30,7 @@ extension EndToEnd {
             program.signal(.terminate)
         }
 
-        @Test(.enabled(if: TestUser.isRoot, "only root can become somebody else"))
+        @Test(.holds("3"), .enabled(if: TestUser.isRoot, "only root can become somebody else"))
         func `another user is sent away even where the socket is open`() async throws {
             let scene = try await Scene.loggedIn()
             let directory = scene.agent.home.path("run/tokenagent")
@@ -50,7 +50,7 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
-        @Test(.enabled(if: TestUser.isRoot, "only root can start a program as sudo does"))
+        @Test(.holds("137"), .enabled(if: TestUser.isRoot, "only root can start a program as sudo does"))
         func `an agent that sudo started refuses, unless root is meant`() async throws {
             let scene = try await Scene()
             let sudo = ["SUDO_UID": "1000", "SUDO_USER": "alice"]
@@ -65,7 +65,10 @@ extension EndToEnd {
             #expect(try await scene.agent.end() == 0)
         }
 
-        @Test(.enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs"))
+        @Test(
+            .holds("137"),
+            .enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs")
+        )
         func `a set-uid copy refuses`() async throws {
             let directory = try TemporaryDirectory()
             let copies = ["\(BuiltPrograms.agent)": "agent", "/usr/bin/id": "id"]

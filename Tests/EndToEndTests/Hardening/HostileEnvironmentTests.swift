@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     @Suite struct HostileEnvironmentTests {
-        @Test func `no keys of connections are logged`() async throws {
+        @Test(.holds("138")) func `no keys of connections are logged`() async throws {
             let authority = try CertificateAuthority()
             let scene = try await Scene(
                 options: { $0.tls = try authority.issue() },
@@ -22,16 +22,19 @@ extension EndToEnd {
             #expect(!File.exists(log))
         }
 
-        @Test(arguments: [
-            ["MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165", "MALLOC_ARENA_MAX": "1"],
-            ["GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.perturb=90"],
-            ["LD_PRELOAD": "/nonexistent/library.so"], ["PATH": "."], ["PATH": ""],
-            ["TZ": "/etc/passwd", "LANG": "../../nonsense", "LC_ALL": "nonsense"],
-            ["RES_OPTIONS": "debug", "HOSTALIASES": "/dev/zero", "LOCALDOMAIN": "example.com"],
-            ["HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "ALL_PROXY": "x"],
-            ["SSL_CERT_FILE": "/dev/null", "SSL_CERT_DIR": "/nonexistent"],
-            ["XDG_DATA_HOME": "relative", "TMPDIR": "relative", "IFS": "/"],
-        ])
+        @Test(
+            .holds("138"),
+            arguments: [
+                ["MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165", "MALLOC_ARENA_MAX": "1"],
+                ["GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.perturb=90"],
+                ["LD_PRELOAD": "/nonexistent/library.so"], ["PATH": "."], ["PATH": ""],
+                ["TZ": "/etc/passwd", "LANG": "../../nonsense", "LC_ALL": "nonsense"],
+                ["RES_OPTIONS": "debug", "HOSTALIASES": "/dev/zero", "LOCALDOMAIN": "example.com"],
+                ["HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "ALL_PROXY": "x"],
+                ["SSL_CERT_FILE": "/dev/null", "SSL_CERT_DIR": "/nonexistent"],
+                ["XDG_DATA_HOME": "relative", "TMPDIR": "relative", "IFS": "/"],
+            ]
+        )
         func `a hostile environment changes nothing`(variables: [String: String]) async throws {
             let scene = try await Scene()
             try await scene.agent.start(extraEnvironment: variables)
@@ -44,7 +47,9 @@ extension EndToEnd {
             #expect(get.status == 0 && get.standardOutput == token + "\n", "\(get)")
         }
 
-        @Test func `without a home and with a relative runtime directory the state is used`() async throws {
+        @Test(.holds("138")) func `without a home and with a relative runtime directory the state is used`()
+            async throws
+        {
             let scene = try await Scene()
             var environment = scene.agent.environment
             environment["HOME"] = nil
@@ -61,7 +66,7 @@ extension EndToEnd {
         }
 
         /// A library that would be loaded from the working directory, and a program found there.
-        @Test func `nothing of the working directory is loaded or run`() async throws {
+        @Test(.holds("138")) func `nothing of the working directory is loaded or run`() async throws {
             let scene = try await Scene(more: "[hooks]\nevent = [\"true\"]")
             let place = try TemporaryDirectory()
             let ran = place.path("ran")
@@ -87,7 +92,7 @@ extension EndToEnd {
             #expect(try await agent.finish().status == 0)
         }
 
-        @Test func `without any place for its state the agent says so`() async throws {
+        @Test(.holds("138")) func `without any place for its state the agent says so`() async throws {
             let result = try await Program.run(
                 [BuiltPrograms.agent, "--foreground"],
                 environment: ["PATH": "/usr/bin:/bin"],
@@ -98,6 +103,7 @@ extension EndToEnd {
         }
 
         @Test(
+            .holds("138"),
             .enabled(
                 if: TestUser.isRoot,
                 "only root can read the descriptors of a process that refuses inspection"

@@ -16,7 +16,9 @@ extension EndToEnd {
             Disturbance(reply: .redirect(to: "http://127.0.0.1:1/token", status: 307)),
         ]
 
-        @Test func `25 sessions at a server that does its worst hinder none of 25 others`() async throws {
+        @Test(.holds("89")) func `25 sessions at a server that does its worst hinder none of 25 others`()
+            async throws
+        {
             let scene = try await Scene { $0.accessLifetime = .seconds(12) }
             let hostile = try await DemoIssuer.start()
             hostile.settings.accessLifetime = .seconds(3)
@@ -70,7 +72,8 @@ extension EndToEnd {
             return (times.sorted(), least)
         }
 
-        @Test func `whatever two sessions do, no secret of one reaches the other's server`() async throws {
+        @Test(.holds("105", "O25"))
+        func `whatever two sessions do, no secret of one reaches the other's server`() async throws {
             let scene = try await Scene { $0.rotation = .strict }
             let other = try await DemoIssuer.start()
             other.settings.rotation = .grace(.seconds(30))

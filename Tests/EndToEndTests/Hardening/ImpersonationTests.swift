@@ -23,7 +23,7 @@ extension EndToEnd {
             os.execv(sys.argv[2], ["git", "hash-object", "--stdin"])
             """
 
-        @Test(arguments: ["exe", "confirm"])
+        @Test(.holds("5"), arguments: ["exe", "confirm"])
         func `a program cannot have git named in its place`(rule: String) async throws {
             let directory = try TemporaryDirectory()
             let asked = directory.path("asked")

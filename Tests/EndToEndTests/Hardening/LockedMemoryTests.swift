@@ -17,7 +17,7 @@ extension EndToEnd {
             return try #require(try JSONValue(parsing: answer.standardOutput.utf8).object)
         }
 
-        @Test func `memory that cannot be locked is told`() async throws {
+        @Test(.holds("33")) func `memory that cannot be locked is told`() async throws {
             let scene = try await ForeignScene.ready(wrapper: limited(to: 0))
             #expect(scene.program.standardError.contains("memory for keys not locked"))
             #expect(try await about(scene)["memory_locked"] == false)
@@ -25,7 +25,8 @@ extension EndToEnd {
             #expect(doctor.standardOutput.contains("keys are not in locked memory"))
         }
 
-        @Test func `an agent that requires locked memory does not start without`() async throws {
+        @Test(.holds("33")) func `an agent that requires locked memory does not start without`() async throws
+        {
             let scene = try await ForeignScene(
                 wrapper: limited(to: 0),
                 more: "[vault]\nrequire_locked_memory = true\n"
@@ -35,7 +36,7 @@ extension EndToEnd {
             #expect(!File.exists(scene.agent.socketPath))
         }
 
-        @Test(arguments: [16_384, 65_536, 8_388_608])
+        @Test(.holds("33"), arguments: [16_384, 65_536, 8_388_608])
         func `keys fit into little locked memory`(bytes: Int) async throws {
             let scene = try await ForeignScene.ready(wrapper: limited(to: bytes))
             try await scene.logIn()

@@ -56,7 +56,7 @@ extension EndToEnd {
             lie("plain", at: evil, changes: ["authorization_servers": ["http://as.example"]])
         }
 
-        @Test func `whatever a resource says, nothing of ours goes to anybody`() async throws {
+        @Test(.holds("193")) func `whatever a resource says, nothing of ours goes to anybody`() async throws {
             let scene = try await Scene(
                 session: "client_secret = \"demo-secret-7f3a\"",
                 client: "demo-confidential"
@@ -107,7 +107,9 @@ extension EndToEnd {
             )
         }
 
-        @Test func `a resource that names another issuer later gets nothing sent there`() async throws {
+        @Test(.holds("193")) func `a resource that names another issuer later gets nothing sent there`()
+            async throws
+        {
             let (home, evil) = (try await DemoIssuer.start(), try await DemoIssuer.start())
             let scene = try await Scene()
             func name(_ issuer: DemoIssuer) {

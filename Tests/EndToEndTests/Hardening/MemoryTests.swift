@@ -54,12 +54,12 @@ extension EndToEnd {
             try ProcessMemory(of: #require(scene.agent.agent?.pid)).hits(of: secrets)
         }
 
-        @Test func `what is there is found`() async throws {
+        @Test(.holds("27")) func `what is there is found`() async throws {
             let scene = try await scene()
             #expect(try hits(scene, [scene.agent.statePath]).isEmpty == false)
         }
 
-        @Test(arguments: [false, true])
+        @Test(.holds("27", "28", "O22"), arguments: [false, true])
         func `neither refresh tokens nor access tokens lie in memory`(tls: Bool) async throws {
             let scene = try await scene(tls: tls)
             let history = try await use(scene)
@@ -68,7 +68,9 @@ extension EndToEnd {
             Attachment.record("\(found.count) of \(history.all.count) tokens", named: "figure")
         }
 
-        @Test func `after a lock nothing of the session and no passphrase is left`() async throws {
+        @Test(.holds("29", "31")) func `after a lock nothing of the session and no passphrase is left`()
+            async throws
+        {
             let scene = try await scene()
             let passphrase = "correct horse battery staple"
             let made = try await scene.agent.changeVault(
@@ -97,7 +99,7 @@ extension EndToEnd {
             )
         }
 
-        @Test func `after a logout nothing of the session is left`() async throws {
+        @Test(.holds("30")) func `after a logout nothing of the session is left`() async throws {
             let scene = try await scene()
             let history = try await use(scene, refreshes: 2)
             #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
@@ -106,7 +108,7 @@ extension EndToEnd {
             Attachment.record("\(found.count)", named: "figure")
         }
 
-        @Test(arguments: ["client_secret", "client_secret_file", "client_secret_command"])
+        @Test(.holds("27"), arguments: ["client_secret", "client_secret_file", "client_secret_command"])
         func `client secrets and key files lie nowhere in memory`(source: String) async throws {
             let secret = "demo-secret-7f3a"
             let directory = try TemporaryDirectory()
@@ -137,7 +139,8 @@ extension EndToEnd {
             )
         }
 
-        @Test func `fifty sessions, each refreshed and read again and again, leave nothing`() async throws {
+        @Test(.holds("27", "28"))
+        func `fifty sessions, each refreshed and read again and again, leave nothing`() async throws {
             let scene = try await Scene { $0.rotation = .strict }
             let names = (0..<50).map { "work\($0)" }
             let tables = names.map { Scene.session($0, scene.issuer) }

@@ -23,7 +23,7 @@ extension EndToEnd {
                 os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0)
             """
 
-        @Test func `clients killed at any moment leave nothing behind`() async throws {
+        @Test(.holds("13")) func `clients killed at any moment leave nothing behind`() async throws {
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()
             let pid = try #require(scene.agent.agent?.pid)

@@ -17,7 +17,9 @@ extension EndToEnd {
         /// The user without any rights.
         private static let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
-        @Test func `a session that is for git is shown to git's tokenctl and to nobody else`() async throws {
+        @Test(.holds("6")) func `a session that is for git is shown to git's tokenctl and to nobody else`()
+            async throws
+        {
             let scene = try await Scene(session: #"allow = [{ exe = "/usr/bin/git" }]"#)
             try await scene.agent.start()
             try #require(try await scene.agent.shell(Self.logInThroughGit).status == 0)
@@ -41,7 +43,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("audit").standardOutput.isEmpty)
         }
 
-        @Test(arguments: [true, false])
+        @Test(.holds("6"), arguments: [true, false])
         func `the digest of a program decides too`(isRight: Bool) async throws {
             let path = try await Program.run(
                 ["readlink", "-f", "/usr/bin/git"],
@@ -58,7 +60,7 @@ extension EndToEnd {
             #expect(result.status == (isRight ? 4 : 7), "\(result)")
         }
 
-        @Test(.enabled(if: mayBeNobody, "needs root, and programs that others may run"))
+        @Test(.holds("6"), .enabled(if: mayBeNobody, "needs root, and programs that others may run"))
         func `an ordinary user's tokenctl is known though it cannot be looked at`() async throws {
             let scene = try await Scene(session: #"allow = [{ exe = "/usr/bin/git" }]"#)
             try await Self.give(scene)
@@ -77,6 +79,7 @@ extension EndToEnd {
         }
 
         @Test(
+            .holds("4"),
             .enabled(if: mayBeNobody, "needs root, and programs that others may run"),
             arguments: [false, true]
         )
@@ -109,7 +112,7 @@ extension EndToEnd {
             #expect(try await agent.finish().status == 0)
         }
 
-        @Test func `a connection that another program goes on with is nobody's`() async throws {
+        @Test(.holds("5")) func `a connection that another program goes on with is nobody's`() async throws {
             let python = try await Program.run(
                 ["sh", "-c", "python3 -c 'import os; print(os.readlink(\"/proc/self/exe\"))'"],
                 environment: ["PATH": TestEnvironment.searchPath]
@@ -147,7 +150,7 @@ extension EndToEnd {
             Attachment.record("200 connections handed on, 0 taken for the allowed program", named: "figure")
         }
 
-        @Test func `a person is asked by the configured command`() async throws {
+        @Test(.holds("23")) func `a person is asked by the configured command`() async throws {
             let directory = try TemporaryDirectory()
             let (asked, yes) = (directory.path("asked"), directory.path("yes"))
             let scene = try await Scene.loggedIn(
@@ -171,7 +174,8 @@ extension EndToEnd {
             #expect(audit.standardOutput.contains(#""decision":"denied""#))
         }
 
-        @Test func `a further socket gives out its session and follows a reload`() async throws {
+        @Test(.holds("21")) func `a further socket gives out its session and follows a reload`() async throws
+        {
             let scene = try await Scene.loggedIn()
             // A directory that the running agent may use; others need a restart.
             let path = scene.agent.home.path("run/tokenagent/work.sock")
@@ -194,7 +198,7 @@ extension EndToEnd {
             #expect(try await scene.token() == token)
         }
 
-        @Test func `a further socket may be anywhere from the start`() async throws {
+        @Test(.holds("21")) func `a further socket may be anywhere from the start`() async throws {
             let directory = try TemporaryDirectory()
             let path = directory.path("shared/deep/work.sock")
             let socket = "[[socket]]\npath = \"\(path)\"\nsessions = [\"work\"]\n"
@@ -213,7 +217,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "work", "--socket", path).line == token)
         }
 
-        @Test func `the audit log survives the agent and grows in one place`() async throws {
+        @Test(.holds("140")) func `the audit log survives the agent and grows in one place`() async throws {
             let scene = try await Scene.loggedIn()
             _ = try await scene.token()
             #expect(try await scene.agent.end() == 0)
@@ -231,8 +235,8 @@ extension EndToEnd {
             #expect(try await follower.finish().status == 130)
         }
 
-        @Test func `a killed agent leaves whole audit lines, all but those of its last second`() async throws
-        {
+        @Test(.holds("140"))
+        func `a killed agent leaves whole audit lines, all but those of its last second`() async throws {
             let scene = try await Scene.loggedIn()
             let log = scene.agent.statePath + "/audit.log"
             func lines() -> [String] {

@@ -7,7 +7,9 @@ import Testing
 extension EndToEnd {
     /// Data that other programs and users can see while the programs run.
     @Suite struct SecrecyTests {
-        @Test func `no argument and no environment of any process ever shows a secret`() async throws {
+        @Test(.holds("37")) func `no argument and no environment of any process ever shows a secret`()
+            async throws
+        {
             let scene = try await Scene.loggedIn(more: "[hooks]\nevent = [\"true\"]")
             let home = scene.agent.home.path
             let watch = Watch {
@@ -28,7 +30,7 @@ extension EndToEnd {
             Attachment.record("\(shown.count) in \(seen.looks) looks at all processes", named: "figure")
         }
 
-        @Test func `no file is ever open to others`() async throws {
+        @Test(.holds("39")) func `no file is ever open to others`() async throws {
             let scene = try await Scene()
             let roots = [scene.agent.home.path("state"), scene.agent.home.path("run")]
             let watch = Watch { roots.flatMap(SecrecyTests.openToOthers) }
@@ -58,7 +60,9 @@ extension EndToEnd {
             return own + File.names(in: path).flatMap { openToOthers("\(path)/\($0)") }
         }
 
-        @Test func `what hooks and secret commands inherit is the person's and nothing else`() async throws {
+        @Test(.holds("35")) func `what hooks and secret commands inherit is the person's and nothing else`()
+            async throws
+        {
             let directory = try TemporaryDirectory()
             let script = try directory.write(
                 "#!/bin/sh\nls -l /proc/$$/fd >\"$1.fds\"; env >\"$1.env\"; tr '\\0' ' ' </proc/$$/cmdline >\"$1.args\"; echo demo-secret-7f3a\n",

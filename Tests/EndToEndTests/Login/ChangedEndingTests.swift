@@ -86,7 +86,7 @@ extension EndToEnd {
 
         private func isTold(_ issuer: DemoIssuer) -> Bool { !issuer.requests(to: Self.path).isEmpty }
 
-        @Test(arguments: kinds)
+        @Test(.holds("O49"), arguments: kinds)
         func `a server that has come into the settings since the login gets no token`(
             kind: Kind
         ) async throws {
@@ -99,7 +99,7 @@ extension EndToEnd {
             #expect(!isTold(second))
         }
 
-        @Test(arguments: kinds)
+        @Test(.holds("O49"), arguments: kinds)
         func `a revocation that is repeated goes to no server that has come into the settings`(
             kind: Kind
         ) async throws {
@@ -118,7 +118,7 @@ extension EndToEnd {
             #expect(!isTold(second))
         }
 
-        @Test(arguments: kinds)
+        @Test(.holds("O49"), arguments: kinds)
         func `where the settings are as at the login, the server is told`(kind: Kind) async throws {
             let (agent, first, _) = try await loggedIn(kind)
             first.add(

@@ -29,7 +29,9 @@ extension EndToEnd {
             return scene
         }
 
-        @Test func `logins, refreshes and a [[proxy]] go through the proxy of the session`() async throws {
+        @Test(.holds("88")) func `logins, refreshes and a [[proxy]] go through the proxy of the session`()
+            async throws
+        {
             let proxy = try await ConnectProxy.start(credentials: "al:secret")
             let keys = """
                 proxy = "http://127.0.0.1:PORT"
@@ -72,7 +74,9 @@ extension EndToEnd {
             await proxy.stop()
         }
 
-        @Test func `a proxy for all sessions leaves this machine alone, and doctor says so`() async throws {
+        @Test(.holds("88")) func `a proxy for all sessions leaves this machine alone, and doctor says so`()
+            async throws
+        {
             let proxy = try await ConnectProxy.start()
             let scene = try await scene(proxy, "", agent: "[agent]\nproxy = \"http://127.0.0.1:PORT\"\n")
             try await scene.agent.start(extraEnvironment: ["HTTPS_PROXY": "http://127.0.0.1:1"])
@@ -83,7 +87,7 @@ extension EndToEnd {
             await proxy.stop()
         }
 
-        @Test func `the environment's proxy is asked, and a failure names it`() async throws {
+        @Test(.holds("88")) func `the environment's proxy is asked, and a failure names it`() async throws {
             let proxy = try await ConnectProxy.start()
             proxy.behave(.answerAndClose("HTTP/1.1 403 Forbidden\r\n\r\n"))
             let agent = try AgentUnderTest(
@@ -104,7 +108,9 @@ extension EndToEnd {
             await proxy.stop()
         }
 
-        @Test func `a proxy of the configuration that is none is a mistake in its line`() async throws {
+        @Test(.holds("88")) func `a proxy of the configuration that is none is a mistake in its line`()
+            async throws
+        {
             let agent = try AgentUnderTest(
                 configuration: """
                     [session.a]

@@ -48,7 +48,7 @@ extension EndToEnd {
             #expect(try await scene.agent.reaches("logged_out", "work"))
         }
 
-        @Test(arguments: [false, true])
+        @Test(.holds("O10"), arguments: [false, true])
         func `a browser login comes back over the loopback listener`(tls: Bool) async throws {
             let authority = try CertificateAuthority()
             let scene = try await Scene(
@@ -72,7 +72,7 @@ extension EndToEnd {
             #expect(try await scene.token().split(separator: ".").count == 3)
         }
 
-        @Test(arguments: [[], ["--paste"]], [false, true])
+        @Test(.holds("O10"), arguments: [[], ["--paste"]], [false, true])
         func `the redirect address to register is printed, and is the one that is asked for`(
             more: [String],
             isPushed: Bool
@@ -143,7 +143,9 @@ extension EndToEnd {
             #expect(try await scene.token() == before)
         }
 
-        @Test func `client credentials need no person, at first and after a refusal`() async throws {
+        @Test(.holds("180")) func `client credentials need no person, at first and after a refusal`()
+            async throws
+        {
             let scene = try await Scene(
                 session: #"client_secret = "demo-secret-7f3a""#,
                 flow: "client_credentials"
@@ -188,7 +190,9 @@ extension EndToEnd {
             #expect(!result.standardOutput.contains(token))
         }
 
-        @Test func `an answer from another issuer is refused without a token request`() async throws {
+        @Test(.holds("96", "O7")) func `an answer from another issuer is refused without a token request`()
+            async throws
+        {
             let scene = try await Scene(
                 { $0.authorization = .approveAs(issuer: "https://evil.example") },
                 flow: "browser"

@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     @Suite struct LogoutTests {
-        @Test func `logout revokes the refresh token first and forgets`() async throws {
+        @Test(.holds("O50")) func `logout revokes the refresh token first and forgets`() async throws {
             let scene = try await Scene.loggedIn()
             let refreshToken = try #require(scene.issuer.livingRefreshTokens.first)
             let result = try await scene.agent.tokenctl("logout", "work")
@@ -76,7 +76,9 @@ extension EndToEnd {
             #expect(try await Polling.until { scene.issuer.livingRefreshTokens.isEmpty })
         }
 
-        @Test func `an unanswered revocation is repeated, also after a restart`() async throws {
+        @Test(.holds("72", "O49")) func `an unanswered revocation is repeated, also after a restart`()
+            async throws
+        {
             let scene = try await Scene.loggedIn()
             await scene.issuer.stopListening()
             let result = try await scene.agent.tokenctl("logout", "work")

@@ -119,7 +119,9 @@ extension EndToEnd {
             withExtendedLifetime(files) {}
         }
 
-        @Test func `an app's secrets are shown nowhere, whatever the back end says`() async throws {
+        @Test(.holds("O58")) func `an app's secrets are shown nowhere, whatever the back end says`()
+            async throws
+        {
             let backEnd = MobileBackEnd(.signaling)
             let (scene, files) = try await appScene(backEnd)
             try await scene.logIn()

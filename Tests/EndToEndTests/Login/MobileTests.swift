@@ -48,7 +48,7 @@ extension EndToEnd {
             #expect(try await scene.get().status == 4)
         }
 
-        @Test(arguments: wrappings)
+        @Test(.holds("114"), arguments: wrappings)
         func `two hundred refused callers are one refresh, though the code is wrapped`(
             wrapping: Wrapping
         ) async throws {
@@ -117,7 +117,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: HostileAnswer.allCases)
+        @Test(.holds("79"), arguments: HostileAnswer.allCases)
         func `an answer that is not what it should be ends nothing and is soon forgotten`(
             answer: HostileAnswer
         ) async throws {

@@ -26,7 +26,8 @@ extension EndToEnd {
             return try await scene.agent.tokenctl(["curl", "work", "--"] + arguments).standardOutput
         }
 
-        @Test func `a session whose tokens are bound to a key lives through refreshes, a restart and nonces`()
+        @Test(.holds("102"))
+        func `a session whose tokens are bound to a key lives through refreshes, a restart and nonces`()
             async throws
         {
             let scene = try await Self.bound { $0.demandsDPoPNonce = true }
@@ -49,7 +50,8 @@ extension EndToEnd {
             Attachment.record("\(proofs.count) requests, each with a proof of its own", named: "figure")
         }
 
-        @Test func `a server that always wants another nonce gets two requests and ends nothing`()
+        @Test(.holds("102"))
+        func `a server that always wants another nonce gets two requests and ends nothing`()
             async throws
         {
             let scene = try await Self.bound()
@@ -65,7 +67,7 @@ extension EndToEnd {
             Attachment.record("\(sent) requests", named: "figure")
         }
 
-        @Test func `a server that binds nothing logs nobody in`() async throws {
+        @Test(.holds("O55")) func `a server that binds nothing logs nobody in`() async throws {
             let scene = try await Scene(
                 {
                     $0.dpop = .allowed
@@ -114,7 +116,9 @@ extension EndToEnd {
             #expect(result.complainsInOneLine, "\(result.standardError)")
         }
 
-        @Test func `token and proof are printed for one request of another client`() async throws {
+        @Test(.holds("O53")) func `token and proof are printed for one request of another client`()
+            async throws
+        {
             let scene = try await Self.bound()
             let url = scene.issuer.issuer + "/resource"
             let curl = "curl -s -o /dev/null -w '%{http_code}' -H @- '\(url)'"
@@ -136,7 +140,7 @@ extension EndToEnd {
             #expect(result.standardOutput.isEmpty)
         }
 
-        @Test func `what is bound is a browser's login too`() async throws {
+        @Test(.holds("O52")) func `what is bound is a browser's login too`() async throws {
             let scene = try await Scene(
                 {
                     $0.dpop = .required

@@ -31,7 +31,8 @@ extension EndToEnd {
             Set(try await scene.agent.status("work")["scope"]?.array?.compactMap(\.string) ?? [])
         }
 
-        @Test func `the command that is named brings the scope, and the token is served until then`()
+        @Test(.holds("195"))
+        func `the command that is named brings the scope, and the token is served until then`()
             async throws
         {
             let (scene, token) = try await loggedIn()
@@ -65,7 +66,8 @@ extension EndToEnd {
             #expect(asked["acr_values"] == "phr mfa" && asked["max_age"] == "20")
         }
 
-        @Test func `another account does not take the place of the present one`() async throws {
+        @Test(.holds("195")) func `another account does not take the place of the present one`() async throws
+        {
             let (scene, token) = try await loggedIn()
             scene.issuer.registry.users.reverse()
             let living = Set(scene.issuer.livingRefreshTokens)
@@ -78,8 +80,8 @@ extension EndToEnd {
             #expect(try await scene.agent.status("work")["state"]?.string == "ready")
         }
 
-        @Test func `what a hostile server asks for does nothing in the shell it is pasted into`() async throws
-        {
+        @Test(.holds("195"))
+        func `what a hostile server asks for does nothing in the shell it is pasted into`() async throws {
             let (scene, _) = try await loggedIn()
             let file = scene.agent.home.path("pwned")
             let words = "$(touch${IFS}\(file)) `touch${IFS}\(file)` ';touch${IFS}\(file);' email"

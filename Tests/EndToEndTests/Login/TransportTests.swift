@@ -39,14 +39,14 @@ extension EndToEnd {
             )
         }
 
-        @Test func `a private authority is trusted when it is named`() async throws {
+        @Test(.holds("83")) func `a private authority is trusted when it is named`() async throws {
             let scene = try await scene(CertificateAuthority())
             let result = try await login(scene)
             #expect(result.status == 0, "\(result.standardError)")
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
         }
 
-        @Test func `a server nobody vouches for gets no request`() async throws {
+        @Test(.holds("79", "82", "O14")) func `a server nobody vouches for gets no request`() async throws {
             let stranger = try CertificateAuthority(name: "stranger")
             let scene = try await scene(CertificateAuthority()) { $0.tls = try stranger.issue() }
             let result = try await login(scene)
@@ -56,7 +56,9 @@ extension EndToEnd {
             #expect(scene.issuer.requests().isEmpty)
         }
 
-        @Test func `at a server of an unknown authority a login is 2 and names ca_file`() async throws {
+        @Test(.holds("82")) func `at a server of an unknown authority a login is 2 and names ca_file`()
+            async throws
+        {
             let authority = try CertificateAuthority()
             let scene = try await Scene(options: { $0.tls = try authority.issue() })
             try await scene.agent.start()
@@ -84,13 +86,16 @@ extension EndToEnd {
             #expect(scene.issuer.requests().isEmpty)
         }
 
-        @Test(arguments: [
-            (
-                false,
-                "(set: ca_file in [session.work] to the server's certificate authority)"
-            ),
-            (true, "(set: ca_file or pins in [session.work], then run tokenctl reload)"),
-        ])
+        @Test(
+            .holds("82"),
+            arguments: [
+                (
+                    false,
+                    "(set: ca_file in [session.work] to the server's certificate authority)"
+                ),
+                (true, "(set: ca_file or pins in [session.work], then run tokenctl reload)"),
+            ]
+        )
         func `the doctor says what ca_file is for at a server of an unknown authority`(
             isAnotherNamed: Bool,
             remedy: String
@@ -111,7 +116,9 @@ extension EndToEnd {
             #expect(scene.issuer.requests().isEmpty)
         }
 
-        @Test func `an expired, a future, and another host's certificate are refused`() async throws {
+        @Test(.holds("82", "O14")) func `an expired, a future, and another host's certificate are refused`()
+            async throws
+        {
             let authority = try CertificateAuthority()
             let year = Duration.seconds(365 * 86_400)
             let identities = [
@@ -126,13 +133,13 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an outdated protocol version is refused`() async throws {
+        @Test(.holds("82")) func `an outdated protocol version is refused`() async throws {
             let scene = try await scene(CertificateAuthority()) { $0.maximumTLSVersion = .tlsv11 }
             #expect(try await login(scene).status == 2)
             #expect(scene.issuer.requests().isEmpty)
         }
 
-        @Test func `a pin lets exactly its key through`() async throws {
+        @Test(.holds("83")) func `a pin lets exactly its key through`() async throws {
             let authority = try CertificateAuthority()
             let identity = try authority.issue()
             let pin = try #require(identity.publicKeyHash)
@@ -146,7 +153,7 @@ extension EndToEnd {
             #expect(wrong.issuer.requests().isEmpty)
         }
 
-        @Test func `an endless answer is cut off and the session stays`() async throws {
+        @Test(.holds("74")) func `an endless answer is cut off and the session stays`() async throws {
             let scene = try await Scene.loggedIn(more: "[agent]\nget_timeout = \"3s\"")
             // What any refresh needs is there then.
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
@@ -179,7 +186,7 @@ extension EndToEnd {
             return try #require(line?.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.first)
         }
 
-        @Test func `a proxy of the environment is not used for this machine`() async throws {
+        @Test(.holds("88")) func `a proxy of the environment is not used for this machine`() async throws {
             let scene = try await Scene()
             let proxy = try await DemoIssuer.start()
             let names = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
@@ -191,7 +198,7 @@ extension EndToEnd {
             #expect(proxy.acceptedConnections == 0)
         }
 
-        @Test func `secrets go to their own issuer only`() async throws {
+        @Test(.holds("105", "O25")) func `secrets go to their own issuer only`() async throws {
             let scene = try await Scene()
             let other = try await DemoIssuer.start()
             try scene.agent.configure(Scene.session("work", scene.issuer) + Scene.session("home", other))

@@ -24,7 +24,7 @@ extension EndToEnd {
             try server.parameters("grant_type", to: "token").count { $0 == "refresh_token" }
         }
 
-        @Test(arguments: ["legacy", "auto"], [[], ["--json-response"], ["--stateless"]])
+        @Test(.holds("222"), arguments: ["legacy", "auto"], [[], ["--json-response"], ["--stateless"]])
         func `the client lists and calls`(mode: String, options: [String]) async throws {
             let (_, client) = try await logged(in: options)
             let result = try await client.run(
@@ -44,7 +44,7 @@ extension EndToEnd {
             #expect(versions.contains(mode == "auto" ? "2026-07-28" : "2025-11-25"), "\(versions)")
         }
 
-        @Test func `progress is heard, and a call can be given up`() async throws {
+        @Test(.holds("222")) func `progress is heard, and a call can be given up`() async throws {
             let (_, client) = try await logged()
             let result = try await client.run(
                 """
@@ -69,7 +69,7 @@ extension EndToEnd {
             #expect(told == 1)
         }
 
-        @Test func `a token that ends in the middle is replaced`() async throws {
+        @Test(.holds("220")) func `a token that ends in the middle is replaced`() async throws {
             let (scene, client) = try await logged()
             let result = try await client.run(
                 """
@@ -82,7 +82,9 @@ extension EndToEnd {
             #expect(result.standardOutput.split(separator: "alice").count >= 3, "\(result)")
         }
 
-        @Test func `a dead login is told, and a new one goes on with the conversation`() async throws {
+        @Test(.holds("220")) func `a dead login is told, and a new one goes on with the conversation`()
+            async throws
+        {
             let (scene, client) = try await logged()
             let result = try await client.run(
                 """
@@ -101,7 +103,8 @@ extension EndToEnd {
             #expect(result.standardOutput.contains("run: tokenctl login work"), "\(result)")
         }
 
-        @Test func `a tool that wants more of the login is called after the command that is told`()
+        @Test(.holds("221"))
+        func `a tool that wants more of the login is called after the command that is told`()
             async throws
         {
             let (scene, client) = try await logged()
@@ -124,7 +127,7 @@ extension EndToEnd {
             #expect(result.standardOutput.contains("alice"))
         }
 
-        @Test func `a server that is started anew ends no conversation`() async throws {
+        @Test(.holds("222")) func `a server that is started anew ends no conversation`() async throws {
             let (_, client) = try await logged()
             let result = try await client.run(
                 """
@@ -138,7 +141,7 @@ extension EndToEnd {
             #expect(result.standardOutput.split(separator: "alice").count >= 3, "\(result)")
         }
 
-        @Test func `20 clients whose token is refused share one refresh`() async throws {
+        @Test(.holds("220")) func `20 clients whose token is refused share one refresh`() async throws {
             let (_, client) = try await logged()
             let before = try refreshes(client.server)
             let result = try await client.run(
@@ -157,7 +160,7 @@ extension EndToEnd {
             Attachment.record("20 clients of the SDK, \(count) refresh", named: "figure")
         }
 
-        @Test func `a call takes at most 2 ms longer than without the bridge`() async throws {
+        @Test(.holds("222")) func `a call takes at most 2 ms longer than without the bridge`() async throws {
             let (_, client) = try await logged(in: ["--json-response"])
             let result = try await client.run(
                 """

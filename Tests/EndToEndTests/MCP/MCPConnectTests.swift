@@ -43,7 +43,8 @@ extension EndToEnd {
             #expect(result.standardOutput.contains(#""text":"hello""#), "\(result)")
         }
 
-        @Test func `20 clients whose token is refused at once share one refresh`() async throws {
+        @Test(.holds("220")) func `20 clients whose token is refused at once share one refresh`() async throws
+        {
             let scene = try await BridgeScene()
             scene.server.refuse(try await scene.scene.token())
             let clients = try (0..<20).map { _ in
@@ -63,7 +64,9 @@ extension EndToEnd {
             Attachment.record("20 clients, \(scene.scene.refreshes) refresh, 0 errors", named: "figure")
         }
 
-        @Test func `a token that is refused in the middle of a conversation is replaced`() async throws {
+        @Test(.holds("220")) func `a token that is refused in the middle of a conversation is replaced`()
+            async throws
+        {
             let scene = try await BridgeScene()
             let client = try scene.open()
             try await client.begin()
@@ -75,7 +78,9 @@ extension EndToEnd {
             #expect(try await scene.scene.token() != token)
         }
 
-        @Test func `a login that is over is told with the command that brings the next one`() async throws {
+        @Test(.holds("221")) func `a login that is over is told with the command that brings the next one`()
+            async throws
+        {
             let scene = try await BridgeScene()
             let client = try scene.open()
             try await client.begin()
@@ -111,7 +116,7 @@ extension EndToEnd {
             #expect(scene.server.requests("tools/call").count == 1)
         }
 
-        @Test func `more scopes are named as a command for a shell`() async throws {
+        @Test(.holds("221")) func `more scopes are named as a command for a shell`() async throws {
             let scene = try await BridgeScene()
             let client = try scene.open()
             try await client.begin()
@@ -140,7 +145,7 @@ extension EndToEnd {
             #expect(scene.server.sessions.open == 0)
         }
 
-        @Test func `a session that is ended behind its back begins anew`() async throws {
+        @Test(.holds("222")) func `a session that is ended behind its back begins anew`() async throws {
             let scene = try await BridgeScene()
             let client = try scene.open()
             try await client.begin()
@@ -169,7 +174,7 @@ extension EndToEnd {
             #expect(scene.scene.refreshes == 1)
         }
 
-        @Test func `nothing of the token is in arguments or environment`() async throws {
+        @Test(.holds("223")) func `nothing of the token is in arguments or environment`() async throws {
             let scene = try await BridgeScene()
             let token = try await scene.scene.token()
             let client = try scene.open()
@@ -180,7 +185,7 @@ extension EndToEnd {
             #expect(File.text("\(place)/environ")?.contains(token) != true)
         }
 
-        @Test func `a session is shown to the program that started the client`() async throws {
+        @Test(.holds("223")) func `a session is shown to the program that started the client`() async throws {
             let scene = try await BridgeScene()
             // A shell of its own: any other one may have started the tests.
             let shell = scene.agent.home.path("starter")

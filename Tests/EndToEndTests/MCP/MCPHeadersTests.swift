@@ -18,7 +18,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `nothing is printed where there is no token`() async throws {
+        @Test(.holds("221")) func `nothing is printed where there is no token`() async throws {
             let scene = try await BridgeScene()
             let other = try await scene.agent.tokenctl("mcp", "headers", scene.server.address + "-other")
             #expect(other.status == 7 && other.standardOutput.isEmpty && other.complainsInOneLine, "\(other)")
@@ -48,7 +48,7 @@ extension EndToEnd {
             #expect(proofs.count == requests.count && Set(proofs).count == proofs.count)
         }
 
-        @Test func `the closest of several sessions is taken`() async throws {
+        @Test(.holds("223")) func `the closest of several sessions is taken`() async throws {
             let scene = try await BridgeScene()
             let configuration = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(

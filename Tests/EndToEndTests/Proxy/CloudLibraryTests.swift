@@ -46,7 +46,7 @@ extension EndToEnd {
             )
         }
 
-        @Test(.enabled(if: amazon.isAvailable, isMissing))
+        @Test(.holds("233"), .enabled(if: amazon.isAvailable, isMissing))
         func `Amazon's library finds the credentials of a role, asked for once`() async throws {
             let scene = try await Scene()
             scene.issuer.add(STSDouble.route)
@@ -83,7 +83,7 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: STSDouble.path).count == 1)
         }
 
-        @Test(.enabled(if: google.isAvailable, isMissing))
+        @Test(.holds("233"), .enabled(if: google.isAvailable, isMissing))
         func `Google's library takes the endpoint for its metadata server`() async throws {
             let scene = try await Scene.loggedIn(
                 session: "audience = \"https://api.example\"",
@@ -120,6 +120,7 @@ extension EndToEnd {
 
         /// Both forms: that of App Service, and that of a machine, which has no secret.
         @Test(
+            .holds("233"),
             .enabled(if: azure.isAvailable, isMissing),
             arguments: [
                 [], ["env", "-u", "IDENTITY_ENDPOINT", "-u", "IDENTITY_HEADER"],

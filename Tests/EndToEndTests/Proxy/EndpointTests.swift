@@ -24,7 +24,8 @@ extension EndToEnd {
             try await agent.tokenctl(["exec", "--endpoint", "cloud", "--", "sh", "-c", script])
         }
 
-        @Test func `a program in a container gets the credentials of a role, with the secret of a file`()
+        @Test(.holds("233"))
+        func `a program in a container gets the credentials of a role, with the secret of a file`()
             async throws
         {
             let scene = try await Scene()
@@ -64,7 +65,9 @@ extension EndToEnd {
             #expect(!File.exists(String(lines[2].dropFirst(12))))
         }
 
-        @Test func `a managed identity gets tokens for the session's audience and no other`() async throws {
+        @Test(.holds("233")) func `a managed identity gets tokens for the session's audience and no other`()
+            async throws
+        {
             let scene = try await Scene.loggedIn(
                 session: "audience = \"https://vault.example\"",
                 more: Self.table("azure-msi", "work", "no_secret = true")
@@ -97,8 +100,8 @@ extension EndToEnd {
             )
         }
 
-        @Test func `a machine of Google's gets tokens with the header that its libraries send`() async throws
-        {
+        @Test(.holds("233"))
+        func `a machine of Google's gets tokens with the header that its libraries send`() async throws {
             let keys = "no_secret = true\naudiences = [\"svc\"]"
             let scene = try await Scene.loggedIn(more: Self.table("gce-metadata", "work", keys))
             let token = try await scene.token()
@@ -138,7 +141,7 @@ extension EndToEnd {
             )
         }
 
-        @Test func `a machine of Google's names its project, also to gcloud`() async throws {
+        @Test(.holds("233")) func `a machine of Google's names its project, also to gcloud`() async throws {
             let keys = "no_secret = true\nproject = \"my-project-1\""
             let scene = try await Scene.loggedIn(more: Self.table("gce-metadata", "work", keys))
             let script = """

@@ -42,7 +42,7 @@ extension EndToEnd {
             ("GET /\(String(repeating: "a", count: 40_000)) HTTP/1.1\r\nHost: HOST\r\n\r\n", "431"),
         ]
 
-        @Test func `a request that could be read in two ways reaches nobody`() async throws {
+        @Test(.holds("231")) func `a request that could be read in two ways reaches nobody`() async throws {
             let scene = try await ProxyScene.start(
                 keys: "paths = [\"/v1/*\", \"/\"]\nmethods = [\"GET\", \"POST\"]"
             )
@@ -58,7 +58,8 @@ extension EndToEnd {
             #expect(try await scene.status(path: "/v1/x") == "200")
         }
 
-        @Test func `a second request hidden in the first is a second request, with the same rules`()
+        @Test(.holds("231"))
+        func `a second request hidden in the first is a second request, with the same rules`()
             async throws
         {
             let scene = try await ProxyScene.start(keys: "paths = [\"/v1/*\"]")
@@ -92,7 +93,9 @@ extension EndToEnd {
             #expect(isTold && !scene.proxy.standardError.contains("hidden"), "\(scene.proxy.standardError)")
         }
 
-        @Test func `an upgrade to anything but a websocket is an ordinary request`() async throws {
+        @Test(.holds("231")) func `an upgrade to anything but a websocket is an ordinary request`()
+            async throws
+        {
             let scene = try await ProxyScene.start()
             let result = try await scene.curl("--http2")
             #expect(result.standardOutput == "fine")
@@ -100,7 +103,10 @@ extension EndToEnd {
             #expect(!request.contains("upgrade") && !request.contains("http2-settings"))
         }
 
-        @Test(.enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs"))
+        @Test(
+            .holds("232"),
+            .enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs")
+        )
         func `another user is turned away before a byte is read`() async throws {
             let scene = try await ProxyScene.start()
             let mapped = "http://[::ffff:127.0.0.1]:\(scene.port)"
@@ -125,7 +131,7 @@ extension EndToEnd {
             #expect(try await scene.status() == "200")
         }
 
-        @Test func `clients that send a part of a head delay nobody else`() async throws {
+        @Test(.holds("231")) func `clients that send a part of a head delay nobody else`() async throws {
             let scene = try await ProxyScene.start()
             let clients = try (0..<64).map { _ in try PartOfHead(port: scene.port) }
             #expect(try await scene.status() == "200")
@@ -134,7 +140,7 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count == 1)
         }
 
-        @Test func `a head that trickles is ended in time`() async throws {
+        @Test(.holds("231")) func `a head that trickles is ended in time`() async throws {
             let scene = try await ProxyScene.start()
             let script = """
                 import select, socket, time

@@ -20,7 +20,7 @@ extension EndToEnd {
             "HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: 70_000))\r\n\r\n",
         ]
 
-        @Test func `a broken answer is a 502 and never a part of another one`() async throws {
+        @Test(.holds("232")) func `a broken answer is a 502 and never a part of another one`() async throws {
             let turn = TurnCounter()
             let scene = try await ProxyScene.start(answer: { _ in
                 .last(Self.broken[turn.next() % Self.broken.count])
@@ -35,7 +35,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an answer that breaks off is one that breaks off for the client`() async throws {
+        @Test(.holds("232")) func `an answer that breaks off is one that breaks off for the client`()
+            async throws
+        {
             let cut = TurnCounter()
             let scene = try await ProxyScene.start(answer: { _ in
                 .last(
@@ -48,7 +50,7 @@ extension EndToEnd {
             #expect([18, 56].contains(try await scene.curl("-d", "x").status))
         }
 
-        @Test func `the token goes to no other host`() async throws {
+        @Test(.holds("160", "232")) func `the token goes to no other host`() async throws {
             let other = try await RawUpstream.start { _ in .bytes(ProxyScene.ok()) }
             let places = [
                 other.url, "//127.0.0.1:\(other.port)/", "http://user@127.0.0.1:\(other.port)/",
@@ -69,7 +71,8 @@ extension EndToEnd {
             #expect(!other.requests.contains { $0.contains(token) || $0.contains("Authorization") })
         }
 
-        @Test func `a connection that the upstream ended is not used for what could be done twice`()
+        @Test(.holds("232"))
+        func `a connection that the upstream ended is not used for what could be done twice`()
             async throws
         {
             let turn = TurnCounter()
@@ -84,7 +87,8 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count == before + 1)
         }
 
-        @Test func `what the upstream sends without being asked is thrown away`() async throws {
+        @Test(.holds("232")) func `what the upstream sends without being asked is thrown away`() async throws
+        {
             let scene = try await ProxyScene.start(answer: { _ in
                 .bytes(ProxyScene.ok() + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
             })

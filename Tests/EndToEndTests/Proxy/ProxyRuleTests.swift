@@ -8,6 +8,7 @@ extension EndToEnd {
     /// Who may listen for which session, and what is written down of it.
     @Suite struct ProxyRuleTests {
         @Test(
+            .holds("232"),
             .enabled(
                 if: TestUser.isRoot,
                 "only root can read which file a process runs that refuses inspection"
@@ -51,7 +52,7 @@ extension EndToEnd {
             #expect(result.standardOutput == "200\n", "\(result)")
         }
 
-        @Test func `the audit log names the listener`() async throws {
+        @Test(.holds("232")) func `the audit log names the listener`() async throws {
             let scene = try await ProxyScene.start()
             #expect(try await scene.status() == "200")
             let log = try await scene.agent.tokenctl("audit", "--json").standardOutput
@@ -172,7 +173,8 @@ extension EndToEnd {
             #expect(foreign.status == 2 && foreign.standardError.contains(remedy), "\(foreign)")
         }
 
-        @Test func `metrics and the access log tell what happened, and no token`() async throws {
+        @Test(.holds("232")) func `metrics and the access log tell what happened, and no token`() async throws
+        {
             let scene = try await ProxyScene.start(more: "") { _ in .bytes(ProxyScene.ok()) }
             _ = try await scene.end()
             let directory = try TemporaryDirectory()

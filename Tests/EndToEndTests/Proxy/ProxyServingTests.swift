@@ -7,7 +7,7 @@ import Testing
 extension EndToEnd {
     /// The clients that a proxy serves, and its behavior without its agent.
     @Suite struct ProxyServingTests {
-        @Test func `programs do not wait for an agent that is stopped`() async throws {
+        @Test(.holds("230")) func `programs do not wait for an agent that is stopped`() async throws {
             let scene = try await ProxyScene.start()
             #expect(try await scene.status() == "200")
             let pid = try #require(scene.agent.agent?.pid)
@@ -24,7 +24,9 @@ extension EndToEnd {
             #expect(try await Polling.until { try await scene.status() == "200" })
         }
 
-        @Test func `a token that takes long is waited for while the agent is there`() async throws {
+        @Test(.holds("230")) func `a token that takes long is waited for while the agent is there`()
+            async throws
+        {
             let scene = try await ProxyScene.start()
             let first = try await scene.scene.token()
             scene.scene.issuer.settings.delay = .seconds(9)
@@ -39,7 +41,7 @@ extension EndToEnd {
             #expect(try await refresh.status == 0)
         }
 
-        @Test func `a session that a reload takes away is not used once more`() async throws {
+        @Test(.holds("232")) func `a session that a reload takes away is not used once more`() async throws {
             let upstream = try await RawUpstream.start { _ in .bytes(ProxyScene.ok()) }
             let scene = try await Scene()
             let plain = try #require(File.text(scene.agent.configurationPath))
@@ -72,7 +74,11 @@ extension EndToEnd {
 
         private static let stranger = "setpriv --reuid 65534 --regid 65534 --clear-groups"
 
-        @Test(.enabled(if: TestUser.isRoot, "only root can become somebody else"), arguments: [false, true])
+        @Test(
+            .holds("232"),
+            .enabled(if: TestUser.isRoot, "only root can become somebody else"),
+            arguments: [false, true]
+        )
         func `another user is served where the table names it`(isNamed: Bool) async throws {
             let scene = try await ProxyScene.start(keys: isNamed ? "users = [\"65534\"]" : "")
             let fetch = "curl -s -o /dev/null -w '%{http_code}' --max-time 60 '\(scene.url)/'"

@@ -7,7 +7,9 @@ import Testing
 extension EndToEnd {
     /// Programs without a token, and a server that wants one.
     @Suite struct ProxyTests {
-        @Test func `a request gets the token and nothing of the client's own rights`() async throws {
+        @Test(.holds("230")) func `a request gets the token and nothing of the client's own rights`()
+            async throws
+        {
             let scene = try await ProxyScene.start()
             let token = try await scene.scene.token()
             let result = try await scene.curl("-u", "me:secret", "-H", "X-A: 1", path: "/v1/%7Ex?a=/../b")
@@ -27,7 +29,7 @@ extension EndToEnd {
             #expect(!(scene.proxy.standardOutput + scene.proxy.standardError).contains(token))
         }
 
-        @Test func `a body goes through however it is framed`() async throws {
+        @Test(.holds("230")) func `a body goes through however it is framed`() async throws {
             let scene = try await ProxyScene.start(answer: { request in
                 let body = request.split(separator: "\r\n\r\n", maxSplits: 1).last ?? ""
                 return .bytes(ProxyScene.ok(String(body)))
@@ -39,7 +41,9 @@ extension EndToEnd {
             #expect(scene.upstream.connections == 1)
         }
 
-        @Test func `what the agent says in place of a token is a problem with a remedy`() async throws {
+        @Test(.holds("230")) func `what the agent says in place of a token is a problem with a remedy`()
+            async throws
+        {
             let scene = try await ProxyScene.start()
             #expect(try await scene.status() == "200")
             _ = try await scene.agent.tokenctl("lock")
@@ -61,7 +65,7 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count == 1)
         }
 
-        @Test
+        @Test(.holds("230"))
         func `two hundred programs see no error when the token ends in the middle, which costs one refresh`()
             async throws
         {
@@ -78,7 +82,9 @@ extension EndToEnd {
             #expect(scene.scene.refreshes == 1)
         }
 
-        @Test func `a program finds the proxy in a variable, and the proxy goes with it`() async throws {
+        @Test(.holds("230")) func `a program finds the proxy in a variable, and the proxy goes with it`()
+            async throws
+        {
             let upstream = try await RawUpstream.start { _ in .bytes(ProxyScene.ok()) }
             let scene = try await Scene.loggedIn()
             let script = "echo $API; curl -s $API/x; exit 9"
@@ -107,7 +113,7 @@ extension EndToEnd {
             #expect(result.standardError == told)
         }
 
-        @Test func `a socket is open to this user alone and gone afterwards`() async throws {
+        @Test(.holds("232")) func `a socket is open to this user alone and gone afterwards`() async throws {
             let directory = try TemporaryDirectory()
             let path = directory.path("api.sock")
             let scene = try await ProxyScene.start(listen: path)
@@ -120,7 +126,9 @@ extension EndToEnd {
             #expect(!File.exists(path))
         }
 
-        @Test func `a reload takes over what has changed and leaves the rest alone`() async throws {
+        @Test(.holds("230")) func `a reload takes over what has changed and leaves the rest alone`()
+            async throws
+        {
             let scene = try await ProxyScene.start(keys: "methods = [\"GET\"]")
             #expect(try await scene.status("-d", "x") == "405")
             let text = try #require(File.text(scene.agent.configurationPath))

@@ -57,7 +57,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `what flows through to a real server, both ways, arrives whole`() async throws {
+        @Test(.holds("230")) func `what flows through to a real server, both ways, arrives whole`()
+            async throws
+        {
             try await Self.whileServed { served in
                 let down = try await served.lines(
                     """
@@ -87,7 +89,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `what a real server may answer reaches the client as it is`() async throws {
+        @Test(.holds("230")) func `what a real server may answer reaches the client as it is`() async throws {
             try await Self.whileServed { served in
                 let authority = served.state["ca"]?.string ?? ""
                 let straight = served.state["url"]?.string ?? ""
@@ -123,8 +125,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a token that a real server refuses is replaced, and no other host sees one`() async throws
-        {
+        @Test(.holds("232"))
+        func `a token that a real server refuses is replaced, and no other host sees one`() async throws {
             try await Self.whileServed { served in
                 let token = try await served.scene.token()
                 try await script.run([served.work.path, "refuse", token])

@@ -7,8 +7,8 @@ import Testing
 extension EndToEnd {
     /// Servers that do not take the token that the proxy adds.
     @Suite struct RefusedTokenTests {
-        @Test func `a refused token is reported once, and the request sent again with its body`() async throws
-        {
+        @Test(.holds("230"))
+        func `a refused token is reported once, and the request sent again with its body`() async throws {
             let scene = try await ProxyScene.start(answer: { _ in .bytes(Self.refusal) })
             // Every token is refused: the second refusal goes through as it came.
             let refused = try await scene.curl("-i", "-d", "body")
@@ -23,7 +23,7 @@ extension EndToEnd {
             #expect(scene.scene.refreshes == 1)
         }
 
-        @Test func `a fresh token heals a refusal before the client sees it`() async throws {
+        @Test(.holds("230")) func `a fresh token heals a refusal before the client sees it`() async throws {
             let first = FirstText()
             let scene = try await ProxyScene.start(answer: { request in
                 first.take(Self.token(request)) ? .bytes(Self.refusal) : .bytes(ProxyScene.ok())
@@ -33,7 +33,7 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count == 2)
         }
 
-        @Test func `a body too long to be kept is sent once`() async throws {
+        @Test(.holds("230")) func `a body too long to be kept is sent once`() async throws {
             let scene = try await ProxyScene.start(answer: { _ in .bytes(Self.refusal) })
             try scene.agent.home.write(String(repeating: "x", count: 3 << 20), to: "body")
             let path = scene.agent.home.path("body")
@@ -41,7 +41,8 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count <= 1)
         }
 
-        @Test func `a body that the server did not want yet goes with the next token, however long it is`()
+        @Test(.holds("230"))
+        func `a body that the server did not want yet goes with the next token, however long it is`()
             async throws
         {
             let first = FirstText()
@@ -64,7 +65,7 @@ extension EndToEnd {
             .bytes(refusal(chunks: "z\r\n")), .bytes(refusal(chunks: "5\r\nhello\r\n")),
         ]
 
-        @Test(arguments: disturbed)
+        @Test(.holds("230"), arguments: disturbed)
         func `a refusal is one however it ends`(refusal: RawUpstream.Reply) async throws {
             let first = FirstText()
             let scene = try await ProxyScene.start(answer: { request in
@@ -74,7 +75,8 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count == 2 && scene.scene.refreshes == 1)
         }
 
-        @Test func `a refusal that has nothing to do with the token goes through as far as it is whole`()
+        @Test(.holds("230"))
+        func `a refusal that has nothing to do with the token goes through as far as it is whole`()
             async throws
         {
             let turn = TurnCounter()

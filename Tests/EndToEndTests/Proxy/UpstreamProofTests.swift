@@ -39,7 +39,9 @@ extension EndToEnd {
             return (proxy, urls)
         }
 
-        @Test func `a server is believed by the authority and the key that its table names`() async throws {
+        @Test(.holds("232")) func `a server is believed by the authority and the key that its table names`()
+            async throws
+        {
             let authority = try CertificateAuthority()
             let identity = try authority.issue()
             let stranger = try CertificateAuthority(name: "stranger").issue()
@@ -68,10 +70,13 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/resource").count == 2)
         }
 
-        @Test(arguments: [
-            ("localhost", ["127.0.0.1"], false), ("localhost", ["127.0.0.1", "localhost"], true),
-            ("127.0.0.1", ["127.0.0.1"], true),
-        ])
+        @Test(
+            .holds("82"),
+            arguments: [
+                ("localhost", ["127.0.0.1"], false), ("localhost", ["127.0.0.1", "localhost"], true),
+                ("127.0.0.1", ["127.0.0.1"], true),
+            ]
+        )
         func `an upstream with a certificate for the address that its name leads to gets no request`(
             host: String,
             names: [String],
@@ -93,7 +98,7 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/resource").count == (isReached ? 1 : 0))
         }
 
-        @Test(arguments: [false, true])
+        @Test(.holds("230"), arguments: [false, true])
         func `each request has a proof of its own, with the nonce that the server wants`(
             wantsNonce: Bool
         ) async throws {
@@ -121,7 +126,7 @@ extension EndToEnd {
             #expect(!proofs.contains("mine") && scene.refreshes == 0)
         }
 
-        @Test func `a request under way is answered before the proxy ends`() async throws {
+        @Test(.holds("230")) func `a request under way is answered before the proxy ends`() async throws {
             let scene = try await Scene()
             let (proxy, urls) = try await Self.start(scene, [""])
             scene.issuer.queue(Disturbance(isHeld: true), for: "/resource")
@@ -140,7 +145,9 @@ extension EndToEnd {
             #expect(try await proxy.finish().status == 0)
         }
 
-        @Test func `a client that goes away takes its connection to the server with it`() async throws {
+        @Test(.holds("232")) func `a client that goes away takes its connection to the server with it`()
+            async throws
+        {
             let scene = try await ProxyScene.start("--access-log", answer: { _ in .silence })
             for index in 0..<40 {
                 let client = try RawClient(port: scene.port)

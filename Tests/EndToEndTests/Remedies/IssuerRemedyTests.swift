@@ -65,7 +65,8 @@ extension EndToEnd {
             func set(_ document: JSONValue) { value.withLock { $0 = document } }
         }
 
-        @Test func `a resource that names no issuer has its tokens from the one that is named for it`()
+        @Test(.holds("196"))
+        func `a resource that names no issuer has its tokens from the one that is named for it`()
             async throws
         {
             let place = try await Place()
@@ -104,7 +105,7 @@ extension EndToEnd {
             #expect(try await place.tokenctl("mcp", "headers", place.address).status == 0)
         }
 
-        @Test(arguments: [false, true])
+        @Test(.holds("196"), arguments: [false, true])
         func `a resource that has moved to another issuer is followed as it is said`(
             isWritten: Bool
         ) async throws {
@@ -162,7 +163,7 @@ extension EndToEnd {
         }
 
         /// A resource must not change its issuer during a login that the user has agreed to.
-        @Test func `the issuer of a login is the one that was agreed to`() async throws {
+        @Test(.holds("196")) func `the issuer of a login is the one that was agreed to`() async throws {
             let place = try await Place()
             place.names(place.scene.issuer)
             #expect(try await place.tokenctl("add", "z", "--url", place.address).status == 0)

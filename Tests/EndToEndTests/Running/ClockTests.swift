@@ -7,8 +7,8 @@ import Text
 
 extension EndToEnd {
     @Suite struct ClockTests {
-        @Test func `a step of the wall clock forward costs one refresh, and no step costs more`() async throws
-        {
+        @Test(.holds("106"))
+        func `a step of the wall clock forward costs one refresh, and no step costs more`() async throws {
             let shim = try await WallClockShim()
             let scene = try await Scene()
             try await scene.agent.start(extraEnvironment: shim.environment)
@@ -80,7 +80,10 @@ extension EndToEnd {
             )
         }
 
-        @Test(.enabled(if: TestUser.isRoot, "only root reads the timers of an undumpable process"))
+        @Test(
+            .holds("111"),
+            .enabled(if: TestUser.isRoot, "only root reads the timers of an undumpable process")
+        )
         func `an agent whose next refresh is two months away looks at the clock all the same`() async throws {
             let scene = try await Scene.loggedIn { $0.accessLifetime = .seconds(60 * 24 * 3600) }
             let pid = try #require(scene.agent.agent?.pid)

@@ -16,7 +16,8 @@ extension EndToEnd {
         }
 
         /// Case helper-fails-once; the waits between the tries are those of `HelperFailureTests`.
-        @Test func `a secret command that fails once is told everywhere, and the session goes on afterwards`()
+        @Test(.holds("213"))
+        func `a secret command that fails once is told everywhere, and the session goes on afterwards`()
             async throws
         {
             let directory = try TemporaryDirectory()
@@ -49,7 +50,9 @@ extension EndToEnd {
             #expect(try await scene.agent.status("work")["state"] == "ready")
         }
 
-        @Test func `what a hook writes to its standard error is one clean line of the log`() async throws {
+        @Test(.holds("35")) func `what a hook writes to its standard error is one clean line of the log`()
+            async throws
+        {
             let hook = "printf '\\\\033[2J\\\\033]0;evil\\\\007no notifier\\\\nsecond\\\\n' >&2; exit 3"
             let scene = try await Scene.loggedIn(
                 more: "[hooks]\nevent = [\"sh\", \"-c\", \"\(hook)\"]"

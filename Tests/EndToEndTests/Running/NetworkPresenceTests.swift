@@ -25,7 +25,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `the agent listens to no network, except while a browser logs in`() async throws {
+        @Test(.holds("135", "O12")) func `the agent listens to no network, except while a browser logs in`()
+            async throws
+        {
             let scene = try await Scene.loggedIn(more: "[hooks]\nevent = [\"true\"]")
             let pid = try #require(scene.agent.agent?.pid)
             let home = scene.agent.home.path
@@ -55,7 +57,7 @@ extension EndToEnd {
             )
         }
 
-        @Test func `the agent has no abstract socket`() async throws {
+        @Test(.holds("136")) func `the agent has no abstract socket`() async throws {
             let scene = try await Scene.loggedIn()
             let pid = try #require(scene.agent.agent?.pid)
             let watch = Watch { Self.abstractSockets(pid) }

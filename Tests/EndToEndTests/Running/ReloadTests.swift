@@ -175,10 +175,13 @@ extension EndToEnd {
             #expect(scene.agent.log.contains("change requires a restart of the agent"))
         }
 
-        @Test(arguments: [
-            "[[socket]]\npath = \"PLACE\"\nsessions = [\"work\"]\n",
-            "[[file]]\npath = \"PLACE\"\nsession = \"work\"\n",
-        ])
+        @Test(
+            .holds("212"),
+            arguments: [
+                "[[socket]]\npath = \"PLACE\"\nsessions = [\"work\"]\n",
+                "[[file]]\npath = \"PLACE\"\nsession = \"work\"\n",
+            ]
+        )
         func `what only a restarted agent can make is named before and after a reload`(
             table: String
         ) async throws {
@@ -209,7 +212,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("reload").status == 0)
         }
 
-        @Test func `doctor names a damaged store also where no agent runs`() async throws {
+        @Test(.holds("212")) func `doctor names a damaged store also where no agent runs`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             try await scene.agent.end()
@@ -223,7 +226,7 @@ extension EndToEnd {
             #expect(damaged.standardOutput.contains("restoring the vault file from a backup"), "\(damaged)")
         }
 
-        @Test func `a home whose name is not UTF-8 is said to be the reason`() async throws {
+        @Test(.holds("212")) func `a home whose name is not UTF-8 is said to be the reason`() async throws {
             let result = try await Program.run(
                 ["/bin/sh", "-c", "HOME=$(printf '/tmp/x\\377') exec \"$0\" get work", BuiltPrograms.client],
                 environment: ["PATH": "/usr/bin:/bin"]

@@ -8,7 +8,8 @@ import Text
 extension EndToEnd {
     /// The store and the server while agents start, end and are stopped.
     @Suite struct RestartTests {
-        @Test func `of two agents that start at once one holds the store, and the next takes it over`()
+        @Test(.holds("63"))
+        func `of two agents that start at once one holds the store, and the next takes it over`()
             async throws
         {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
@@ -64,7 +65,7 @@ extension EndToEnd {
             return (agents[1 - loser], paths[1 - loser])
         }
 
-        @Test func `a hook that outlives a killed agent keeps no lock`() async throws {
+        @Test(.holds("64")) func `a hook that outlives a killed agent keeps no lock`() async throws {
             let directory = try TemporaryDirectory()
             let file = directory.path("pid")
             // The hook ignores the end of its input and of its parents. It ends when the directory is removed.
@@ -82,7 +83,9 @@ extension EndToEnd {
             File.remove(file)
         }
 
-        @Test func `an interrupted refresh is on the wire within two seconds of the start`() async throws {
+        @Test(.holds("65")) func `an interrupted refresh is on the wire within two seconds of the start`()
+            async throws
+        {
             let scene = try await Scene.loggedIn { $0.rotation = .grace(.seconds(10)) }
             scene.issuer.queue(Disturbance(isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
@@ -101,7 +104,9 @@ extension EndToEnd {
             Attachment.record("on the wire \(waited) after the start", named: "figure")
         }
 
-        @Test func `a token that ended while the agent stood still is not served`() async throws {
+        @Test(.holds("107")) func `a token that ended while the agent stood still is not served`()
+            async throws
+        {
             let life: Duration = TestEnvironment.isFull ? .seconds(10) : .seconds(3)
             let scene = try await Scene.loggedIn { $0.accessLifetime = life }
             let before = try await scene.token()
@@ -121,7 +126,7 @@ extension EndToEnd {
             Attachment.record("a new token \(waited) after the agent went on", named: "figure")
         }
 
-        @Test func `an interrupted get leaves the refresh to the agent`() async throws {
+        @Test(.holds("129")) func `an interrupted get leaves the refresh to the agent`() async throws {
             let scene = try await Scene.loggedIn {
                 $0.rotation = .strict
                 $0.accessLifetime = .seconds(1)

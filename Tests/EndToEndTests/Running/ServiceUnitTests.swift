@@ -41,7 +41,7 @@ extension EndToEnd {
             )
         }
 
-        @Test(arguments: [(false, 6.5), (true, 2.0)])
+        @Test(.holds("134"), arguments: [(false, 6.5), (true, 2.0)])
         func `the exposure of the unit is as low as promised`(strict: Bool, limit: Double) async throws {
             let result = try await analyze(
                 ["security", "--offline=yes", "--no-pager", "./tokenagent.service"],
@@ -65,7 +65,9 @@ extension EndToEnd {
             return directory
         }
 
-        @Test func `the unit for service accounts is right, and closes off what it can`() async throws {
+        @Test(.holds("134")) func `the unit for service accounts is right, and closes off what it can`()
+            async throws
+        {
             let directory = try systemUnit()
             let verified = try await analyze(["verify", "./tokenagent@.service"], in: directory)
             #expect(verified.status == 0 && verified.standardError.isEmpty, "\(verified)")
@@ -79,7 +81,10 @@ extension EndToEnd {
         }
 
         /// Without systemd as the first process: with its variables and the directories that it would make.
-        @Test(.enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs"))
+        @Test(
+            .holds("134"),
+            .enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs")
+        )
         func `an agent of a service account starts as its unit says`() async throws {
             let place = try TemporaryDirectory()
             try #require(Program.succeeds("chmod 755 '\(place.path)'"))
@@ -125,7 +130,7 @@ extension EndToEnd {
             #expect(try await agent.finish().status == 0)
         }
 
-        @Test(arguments: [false, true])
+        @Test(.holds("134"), arguments: [false, true])
         func `systemd finds nothing to complain about`(strict: Bool) async throws {
             let result = try await analyze(
                 ["verify", "./tokenagent.service", "./tokenagent.socket"],

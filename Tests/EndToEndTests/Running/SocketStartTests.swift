@@ -25,7 +25,7 @@ extension EndToEnd {
                         print("seen", flush=True)
             """
 
-        @Test(arguments: ["0", "0777", "022"])
+        @Test(.holds("1"), arguments: ["0", "0777", "022"])
         func `nobody else can reach the socket, also not while it is made`(umask: String) async throws {
             let scene = try await Scene()
             let run = scene.agent.home.path("run/tokenagent")
@@ -47,7 +47,7 @@ extension EndToEnd {
             ["link", "open", "file", "open above", "missing below open", "socket's place taken"]
             + (TestUser.isRoot ? ["of another"] : [])
 
-        @Test(arguments: kinds, ["--foreground", "-s"])
+        @Test(.holds("2"), arguments: kinds, ["--foreground", "-s"])
         func `a place that others could change is refused and stays as it is`(
             kind: String,
             option: String
@@ -85,7 +85,7 @@ extension EndToEnd {
             cd "$HOME" && find . ! -name agent.sock.lock -printf '%y %m %U %s %p %l\n' | sort
             """
 
-        @Test(arguments: ["no socket", "two sockets", "none", "another process", "a file"])
+        @Test(.holds("17"), arguments: ["no socket", "two sockets", "none", "another process", "a file"])
         func `only one listening socket, passed to this process, is taken over`(kind: String) async throws {
             let scene = try await Scene()
             let script = """

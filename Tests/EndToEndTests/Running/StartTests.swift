@@ -90,7 +90,7 @@ extension EndToEnd {
             #expect(try await Polling.until { SocketOwner.pid(scene.agent.socketPath) == nil })
         }
 
-        @Test func `two agents never share a store`() async throws {
+        @Test(.holds("63")) func `two agents never share a store`() async throws {
             let scene = try await Scene.loggedIn()
             let other = scene.agent.home.path("run/other.sock")
             let second = try await Program.run(
@@ -103,7 +103,7 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
-        @Test func `twenty starts at once leave one agent`() async throws {
+        @Test(.holds("15", "63")) func `twenty starts at once leave one agent`() async throws {
             let scene = try await Scene()
             let starts = try (0..<20).map { _ in
                 try Program([BuiltPrograms.agent, "-s"], environment: scene.agent.environment)
@@ -121,7 +121,8 @@ extension EndToEnd {
             )
         }
 
-        @Test func `of two starts at once each time one agent is left, for both`() async throws {
+        @Test(.holds("15")) func `of two starts at once each time one agent is left, for both`() async throws
+        {
             let scene = try await Scene()
             let rounds = TestEnvironment.isFull ? 200 : 5
             var times: [Duration] = []
@@ -147,7 +148,7 @@ extension EndToEnd {
             )
         }
 
-        @Test func `a socket left by a killed agent is taken over`() async throws {
+        @Test(.holds("15")) func `a socket left by a killed agent is taken over`() async throws {
             let scene = try await Scene.loggedIn()
             try await scene.agent.kill()
             #expect(File.exists(scene.agent.socketPath))
@@ -167,7 +168,7 @@ extension EndToEnd {
             #expect(try await Polling.until { SocketOwner.pid(scene.agent.socketPath) == nil })
         }
 
-        @Test func `a socket passed by systemd is used and left alone`() async throws {
+        @Test(.holds("17")) func `a socket passed by systemd is used and left alone`() async throws {
             let scene = try await Scene()
             let path = scene.agent.home.path("run/passed.sock")
             let script = """
@@ -237,7 +238,7 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
-        @Test func `a path too long for a socket is a clear error`() async throws {
+        @Test(.holds("18")) func `a path too long for a socket is a clear error`() async throws {
             let scene = try await Scene()
             let long = scene.agent.home.path(String(repeating: "x", count: 108))
             let result = try await Program.run(

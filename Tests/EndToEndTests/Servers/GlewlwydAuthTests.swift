@@ -18,7 +18,7 @@ extension EndToEnd {
             "jwt_rs256", "jwt_es256", "jwt_eddsa", "jwt_pem", "secret_jwt", "mtls", "mtls_san",
         ]
 
-        @Test(arguments: clients)
+        @Test(.holds("O57"), arguments: clients)
         func `a login proves the client, pushed or not, and lives on through refreshes`(
             client: String
         ) async throws {
@@ -66,7 +66,9 @@ extension EndToEnd {
             #expect(refreshed.status == 0, "\(refreshed.standardError) \(scene.agent.log)")
         }
 
-        @Test func `assertions that another program signs are read anew each time`() async throws {
+        @Test(.holds("O57")) func `assertions that another program signs are read anew each time`()
+            async throws
+        {
             let server = try GlewlwydAuth.current()
             let client = server.client("jwt_pem")
             let files = try TemporaryDirectory()

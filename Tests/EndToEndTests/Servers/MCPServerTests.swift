@@ -22,7 +22,7 @@ extension EndToEnd {
             ["--require-scope", "--strict-scope"], ["--keep"],
         ]
 
-        @Test(arguments: shapes)
+        @Test(.holds("193"), arguments: shapes)
         func `an address alone is logged in, and lives on through refreshes`(shape: [String]) async throws {
             let server = try await MCPServer.start(
                 shape + ["--stateless", "--json-response", "--access-ttl", "60"]
@@ -59,7 +59,8 @@ extension EndToEnd {
             #expect(try server.requests(to: "revoke").count >= 1)
         }
 
-        @Test func `a tool that wants more scope names the login that brings it`() async throws {
+        @Test(.holds("195")) func `a tool that wants more scope names the login that brings it`() async throws
+        {
             let server = try await MCPServer.start(
                 "--separate-as",
                 "--stateless",
@@ -137,7 +138,9 @@ extension EndToEnd {
             #expect(called.status == 0 && called.standardOutput.contains("alice"), "\(called)")
         }
 
-        @Test func `a document about the client is its name, where the server reads it`() async throws {
+        @Test(.holds("194")) func `a document about the client is its name, where the server reads it`()
+            async throws
+        {
             let server = try await MCPServer.start("--cimd", "--tls", "--access-ttl", "60")
             let document = server.state["cimd_document"]?.string ?? ""
             let scene = try await MCPScene(

@@ -17,8 +17,8 @@ extension EndToEnd {
         .serialized
     )
     struct STSTests {
-        @Test func `a login becomes the credentials of a role, which Amazon's own library uses`() async throws
-        {
+        @Test(.holds("187"))
+        func `a login becomes the credentials of a role, which Amazon's own library uses`() async throws {
             let sts = try STS.current()
             let scene = try await Self.scene(sts)
             let before = sts.assumptions
@@ -55,7 +55,7 @@ extension EndToEnd {
             #expect(!scene.agent.log.contains(credentials["SecretAccessKey"]?.string ?? ""))
         }
 
-        @Test func `a role has no token, and a token no role`() async throws {
+        @Test(.holds("187")) func `a role has no token, and a token no role`() async throws {
             let sts = try STS.current()
             let scene = try await Self.scene(sts)
             try await scene.logIn()
@@ -101,7 +101,8 @@ extension EndToEnd {
             #expect(try await scene.agent.status("work")["state"]?.string == "ready")
         }
 
-        @Test func `Amazon's own library takes the ID token of a file, a kept one and that of a program`()
+        @Test(.holds("242"))
+        func `Amazon's own library takes the ID token of a file, a kept one and that of a program`()
             async throws
         {
             let sts = try STS.current()

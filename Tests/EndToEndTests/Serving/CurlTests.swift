@@ -127,7 +127,7 @@ extension EndToEnd {
             #expect(try await scene.token("--scope", "api") == sent.last)
         }
 
-        @Test func `the token goes to no other host`() async throws {
+        @Test(.holds("160", "232")) func `the token goes to no other host`() async throws {
             let scene = try await Scene.loggedIn()
             let other = try await DemoIssuer.start(DemoIssuer.Options())
             scene.issuer.queue(
@@ -142,7 +142,8 @@ extension EndToEnd {
             #expect(second.bearerToken == nil)
         }
 
-        @Test func `the token stands neither in arguments nor in the environment`() async throws {
+        @Test(.holds("37")) func `the token stands neither in arguments nor in the environment`() async throws
+        {
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()
             scene.issuer.queue(Disturbance(ending: .hang), for: "/resource")

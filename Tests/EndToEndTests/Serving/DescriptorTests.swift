@@ -22,7 +22,7 @@ extension EndToEnd {
             return try fields[11...12].map { try #require(Int($0)) }.reduce(0, +)
         }
 
-        @Test func `when descriptors run out the agent serves on and recovers`() async throws {
+        @Test(.holds("14")) func `when descriptors run out the agent serves on and recovers`() async throws {
             let scene = try await Scene.loggedIn()
             let agent = try #require(SocketOwner.pid(scene.agent.socketPath))
             var kept = try AgentConnection(socket: scene.agent.socketPath)

@@ -6,7 +6,9 @@ import Testing
 
 extension EndToEnd {
     @Suite struct ExecTests {
-        @Test func `a program finds the token in a private file that goes with it`() async throws {
+        @Test(.holds("131")) func `a program finds the token in a private file that goes with it`()
+            async throws
+        {
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()
             let script = #"stat -c '%a %n' "$BEARER_TOKEN_FILE"; cat "$BEARER_TOKEN_FILE"; exit 23"#
@@ -19,7 +21,7 @@ extension EndToEnd {
             #expect(scene.agent.home.names(in: "run/tokenagent/exec").isEmpty)
         }
 
-        @Test func `a program inherits no descriptor and no secret`() async throws {
+        @Test(.holds("35", "131")) func `a program inherits no descriptor and no secret`() async throws {
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()
             let script = "ls /proc/self/fd | tr '\\n' ' '; tr '\\0' '\\n' < /proc/$$/environ; echo $$ $PPID"
@@ -33,7 +35,7 @@ extension EndToEnd {
             #expect(named.line == token)
         }
 
-        @Test func `the file follows a refresh`() async throws {
+        @Test(.holds("242")) func `the file follows a refresh`() async throws {
             let scene = try await Scene.loggedIn()
             let program = try scene.agent.startTokenctl(
                 [
@@ -51,7 +53,8 @@ extension EndToEnd {
             #expect(File.text(path) == nil)
         }
 
-        @Test func `the file has every name that is asked for, and holds the ID token if that is`()
+        @Test(.holds("242"))
+        func `the file has every name that is asked for, and holds the ID token if that is`()
             async throws
         {
             let scene = try await Scene.loggedIn()
@@ -102,7 +105,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("exec", "nobody", "--", "true").status == 7)
         }
 
-        @Test func `what a killed one left is gone at the next start`() async throws {
+        @Test(.holds("131")) func `what a killed one left is gone at the next start`() async throws {
             let scene = try await Scene.loggedIn()
             let killed = try scene.agent.startTokenctl(
                 [

@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     @Suite struct ExitStatusTests {
-        @Test func `without an agent the status is 3`() async throws {
+        @Test(.holds("127")) func `without an agent the status is 3`() async throws {
             let agent = try AgentUnderTest()
             let result = try await agent.tokenctl("get", "work")
             #expect(result.status == 3)
@@ -42,10 +42,13 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/resource").isEmpty)
         }
 
-        @Test(arguments: [
-            ["get"], ["get", "work", "--min-valid", "soon"], ["frobnicate"],
-            ["get", "work", "--format", "xml"],
-        ])
+        @Test(
+            .holds("127"),
+            arguments: [
+                ["get"], ["get", "work", "--min-valid", "soon"], ["frobnicate"],
+                ["get", "work", "--format", "xml"],
+            ]
+        )
         func `wrong usage is 2`(arguments: [String]) async throws {
             let scene = try await Scene()
             try await scene.agent.start()
@@ -55,7 +58,7 @@ extension EndToEnd {
             #expect(result.standardOutput.isEmpty)
         }
 
-        @Test func `a session that never logged in is 4, an unknown one 7`() async throws {
+        @Test(.holds("127")) func `a session that never logged in is 4, an unknown one 7`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             let known = try await scene.agent.tokenctl("get", "work")
@@ -79,7 +82,9 @@ extension EndToEnd {
             #expect(result.standardError.contains("no session named \"elsewhere\""))
         }
 
-        @Test func `a locked agent is 6 for everything that would show something`() async throws {
+        @Test(.holds("19", "127")) func `a locked agent is 6 for everything that would show something`()
+            async throws
+        {
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()
             #expect(try await scene.agent.tokenctl("lock").status == 0)
@@ -95,7 +100,7 @@ extension EndToEnd {
             #expect(try await scene.token() == token)
         }
 
-        @Test func `with --json the failure is JSON as well`() async throws {
+        @Test(.holds("127")) func `with --json the failure is JSON as well`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             let result = try await scene.agent.tokenctl("get", "work", "--format", "json")

@@ -94,7 +94,7 @@ extension EndToEnd {
             try await Scene.loggedIn(more: "[agent]\nget_timeout = \"2s\"")
         }
 
-        @Test(arguments: FailureRow.final)
+        @Test(.holds("78"), arguments: FailureRow.final)
         func `a final answer ends the session and quarantines its token`(row: FailureRow) async throws {
             let scene = try await scene()
             let token = try await scene.token()
@@ -112,7 +112,7 @@ extension EndToEnd {
             #expect(try await scene.agent.status("work")["state"] == "ready")
         }
 
-        @Test(arguments: FailureRow.configuration)
+        @Test(.holds("78", "O27"), arguments: FailureRow.configuration)
         func `a mistake in the registration keeps the token and waits for a fix`(row: FailureRow) async throws
         {
             let scene = try await scene()
@@ -129,7 +129,7 @@ extension EndToEnd {
             #expect(try await scene.agent.status("work")["state"] == "ready")
         }
 
-        @Test(arguments: FailureRow.temporary)
+        @Test(.holds("78", "79"), arguments: FailureRow.temporary)
         func `any other answer is temporary and keeps everything`(row: FailureRow) async throws {
             let scene = try await scene()
             let token = try await scene.token()
@@ -147,7 +147,7 @@ extension EndToEnd {
             #expect(Set(sent).count == 1)
         }
 
-        @Test(arguments: [502, 504, 520])
+        @Test(.holds("78"), arguments: [502, 504, 520])
         func `a gateway that lost the answer is asked again at once`(status: Int) async throws {
             let scene = try await scene()
             scene.issuer.queue(Disturbance(reply: IssuerResponse(status: status), isProcessed: true))
@@ -155,7 +155,7 @@ extension EndToEnd {
             #expect(scene.refreshes == 2)
         }
 
-        @Test(arguments: [301, 302, 303, 307, 308])
+        @Test(.holds("76", "79"), arguments: [301, 302, 303, 307, 308])
         func `a redirect is never followed`(status: Int) async throws {
             let scene = try await scene()
             let other = try await DemoIssuer.start()
@@ -166,10 +166,13 @@ extension EndToEnd {
             #expect(try await scene.refreshesAgain())
         }
 
-        @Test(arguments: [
-            "", "<html>portal</html>", "{}", "[]", #"{"access_token":""}"#, "{\"access_token\":\"a",
-            "\u{FEFF}{}",
-        ])
+        @Test(
+            .holds("78", "79"),
+            arguments: [
+                "", "<html>portal</html>", "{}", "[]", #"{"access_token":""}"#, "{\"access_token\":\"a",
+                "\u{FEFF}{}",
+            ]
+        )
         func `an answer without a token is no answer`(body: String) async throws {
             let scene = try await scene()
             let token = try await scene.token()
@@ -180,8 +183,8 @@ extension EndToEnd {
             #expect(try await scene.refreshesAgain())
         }
 
-        @Test func `a server that is away is temporary, and a get without a good token says so`() async throws
-        {
+        @Test(.holds("73"))
+        func `a server that is away is temporary, and a get without a good token says so`() async throws {
             let scene = try await Scene.loggedIn { $0.accessLifetime = .seconds(1) }
             #expect(try await scene.accessTokenExpires())
             await scene.issuer.stopListening()
@@ -207,7 +210,7 @@ extension EndToEnd {
             #expect(scene.refreshes == sent)
         }
 
-        @Test func `Retry-After reaches the caller`() async throws {
+        @Test(.holds("80")) func `Retry-After reaches the caller`() async throws {
             let scene = try await Scene.loggedIn { $0.accessLifetime = .seconds(1) }
             #expect(try await scene.accessTokenExpires())
             scene.issuer.queue(IssuerResponse(status: 503, headers: [("Retry-After", "7")]), times: 5)
@@ -218,7 +221,7 @@ extension EndToEnd {
             #expect((5...8).contains(delay))
         }
 
-        @Test func `text from the server cannot drive the terminal`() async throws {
+        @Test(.holds("123", "O58")) func `text from the server cannot drive the terminal`() async throws {
             let scene = try await scene()
             let hostile = "\u{1B}]0;owned\u{7}\u{1B}[2Jx\r\n\u{202E}y"
             scene.issuer.queue(.failure("invalid_client", status: 401, description: hostile))

@@ -27,7 +27,9 @@ extension EndToEnd {
             return Dictionary(pairs) { $1 }
         }
 
-        @Test func `a program of the same user cannot look into the agent or a client`() async throws {
+        @Test(.holds("24")) func `a program of the same user cannot look into the agent or a client`()
+            async throws
+        {
             let scene = try await ForeignScene.ready()
             try await scene.logIn()
             let client = try scene.start(
@@ -47,7 +49,7 @@ extension EndToEnd {
             #expect(try await scene.shell("tokenctl get work").status == 0)
         }
 
-        @Test func `an ordinary program of the same user can be looked into`() async throws {
+        @Test(.holds("24")) func `an ordinary program of the same user can be looked into`() async throws {
             let scene = try await ForeignScene.ready()
             let victim = try scene.start(["tail", "-f", "/dev/null"])
             // Before, the process is the program that changes the user, which cannot be inspected either.
@@ -58,10 +60,13 @@ extension EndToEnd {
             #expect(refused.isEmpty, "\(refused)")
         }
 
-        @Test(arguments: [
-            ("gdb", "gdb -nx -batch -p PID -ex 'info registers'"), ("strace", "timeout 5 strace -p PID"),
-            ("gcore", "gcore -o \"$HOME/core\" PID"),
-        ])
+        @Test(
+            .holds("24"),
+            arguments: [
+                ("gdb", "gdb -nx -batch -p PID -ex 'info registers'"), ("strace", "timeout 5 strace -p PID"),
+                ("gcore", "gcore -o \"$HOME/core\" PID"),
+            ]
+        )
         func `the usual debuggers are refused`(tool: String, command: String) async throws {
             guard Program.succeeds("command -v \(tool)") else { try Test.cancel("there is no \(tool)") }
             let scene = try await ForeignScene.ready()

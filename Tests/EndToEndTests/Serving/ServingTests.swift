@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     @Suite struct ServingTests {
-        @Test func `get prints the token and a newline, and nothing else`() async throws {
+        @Test(.holds("126")) func `get prints the token and a newline, and nothing else`() async throws {
             let scene = try await Scene.loggedIn()
             let result = try await scene.agent.tokenctl("get", "work")
             #expect(result.status == 0)
@@ -68,7 +68,7 @@ extension EndToEnd {
             #expect(scene.refreshes >= 1)
         }
 
-        @Test func `1000 requests that need a new token cost one refresh`() async throws {
+        @Test(.holds("114")) func `1000 requests that need a new token cost one refresh`() async throws {
             let scene = try await Scene.loggedIn { $0.accessLifetime = .seconds(1) }
             #expect(try await scene.accessTokenExpires())
             scene.issuer.settings.accessLifetime = .seconds(600)
@@ -131,7 +131,7 @@ extension EndToEnd {
             #expect(try await scene.token() == token)
         }
 
-        @Test func `a requester that leaves cancels nothing`() async throws {
+        @Test(.holds("129")) func `a requester that leaves cancels nothing`() async throws {
             let scene = try await Scene.loggedIn { $0.accessLifetime = .seconds(1) }
             #expect(try await scene.accessTokenExpires())
             scene.issuer.settings.accessLifetime = .seconds(600)
@@ -148,7 +148,9 @@ extension EndToEnd {
             #expect(scene.refreshes == 1)
         }
 
-        @Test func `each combination of scope and audience has a token of its own`() async throws {
+        @Test(.holds("115")) func `each combination of scope and audience has a token of its own`()
+            async throws
+        {
             let scene = try await Scene.loggedIn()
             let plain = try await scene.token()
             let narrow = try await scene.token("--scope", "api")
@@ -162,7 +164,7 @@ extension EndToEnd {
             #expect(last.form["resource"] == "https://api.example.com")
         }
 
-        @Test func `a refused audience spoils nothing else`() async throws {
+        @Test(.holds("O27")) func `a refused audience spoils nothing else`() async throws {
             let scene = try await Scene.loggedIn { $0.refusedAudiences = ["https://no.example"] }
             let result = try await scene.agent.tokenctl("get", "work", "--audience", "https://no.example")
             #expect(result.status == 2)
@@ -171,7 +173,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
         }
 
-        @Test func `a firm minimum is never undercut`() async throws {
+        @Test(.holds("112")) func `a firm minimum is never undercut`() async throws {
             let scene = try await Scene.loggedIn()
             let result = try await scene.agent.tokenctl("get", "work", "--min-valid", "2h", "--timeout", "5s")
             #expect(result.status == 2)

@@ -31,7 +31,9 @@ extension EndToEnd {
                 threading.Thread(target=pass_on, args=(agent, peer, True), daemon=True).start()
             """
 
-        @Test func `no secret but the access token crosses the socket, whatever is asked`() async throws {
+        @Test(.holds("22")) func `no secret but the access token crosses the socket, whatever is asked`()
+            async throws
+        {
             let scene = try await Scene()
             try await scene.agent.start()
             let (path, said) = (scene.agent.home.path("run/relay.sock"), scene.agent.home.path("said"))

@@ -22,20 +22,23 @@ extension EndToEnd {
             #expect(text.standardOutput == token + "\n")
         }
 
-        @Test(arguments: [
-            "GET /v1 HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-            "GET /v1 HTTP/1.1\r\n\r\n",
-            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nHost: tokenagent\r\n\r\n",
-            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nOrigin: http://localhost\r\n\r\n",
-            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nReferer: http://localhost/\r\n\r\n",
-            "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 0\r\nContent-Length: 2\r\n\r\n{}",
-            "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 65537\r\n\r\n",
-            "GET /v1/\(String(repeating: "a", count: 5000)) HTTP/1.1\r\nHost: tokenagent\r\n\r\n",
-            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX: \(String(repeating: "a", count: 9000))\r\n\r\n",
-            "GET /v1 HTTP/2.0\r\nHost: tokenagent\r\n\r\n",
-            "\u{0}\u{1}\u{2}\r\n\r\n",
-        ])
+        @Test(
+            .holds("8"),
+            arguments: [
+                "GET /v1 HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+                "GET /v1 HTTP/1.1\r\n\r\n",
+                "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nHost: tokenagent\r\n\r\n",
+                "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nOrigin: http://localhost\r\n\r\n",
+                "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nReferer: http://localhost/\r\n\r\n",
+                "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 0\r\nContent-Length: 2\r\n\r\n{}",
+                "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 65537\r\n\r\n",
+                "GET /v1/\(String(repeating: "a", count: 5000)) HTTP/1.1\r\nHost: tokenagent\r\n\r\n",
+                "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX: \(String(repeating: "a", count: 9000))\r\n\r\n",
+                "GET /v1 HTTP/2.0\r\nHost: tokenagent\r\n\r\n",
+                "\u{0}\u{1}\u{2}\r\n\r\n",
+            ]
+        )
         func `a request that no honest client sends is refused`(request: String) async throws {
             let scene = try await Scene()
             try await scene.agent.start()
@@ -45,7 +48,7 @@ extension EndToEnd {
             #expect(honest.json?["locked"] == false)
         }
 
-        @Test func `a peer that stalls is dropped and delays nobody`() async throws {
+        @Test(.holds("7", "10")) func `a peer that stalls is dropped and delays nobody`() async throws {
             let scene = try await Scene.loggedIn()
             let socket = scene.agent.socket
             let stalled = Task { try await socket.exchange(Array("GET /v1".utf8), within: .seconds(15)) }
@@ -55,7 +58,7 @@ extension EndToEnd {
             #expect(ContinuousClock.now - start < .seconds(8))
         }
 
-        @Test func `no answer carries the refresh token`() async throws {
+        @Test(.holds("22")) func `no answer carries the refresh token`() async throws {
             let scene = try await Scene.loggedIn()
             let refreshToken = try #require(scene.issuer.livingRefreshTokens.first)
             for target in [
@@ -90,6 +93,7 @@ extension EndToEnd {
         }
 
         @Test(
+            .holds("127"),
             arguments: [["watch"], ["watch", "work"], ["audit", "--follow"]],
             [Signal.kill, .terminate]
         )

@@ -13,7 +13,7 @@ extension EndToEnd {
             "SWIFT_BACKTRACE": "enable=yes,color=no,threads=all,registers=all,sanitize=no,limit=1000"
         ]
 
-        @Test(arguments: StartMode.allCases)
+        @Test(.holds("25", "26"), arguments: StartMode.allCases)
         func `a crashing agent leaves no core and prints no memory`(mode: StartMode) async throws {
             for signal in Self.crashes {
                 let scene = try await Scene()
@@ -30,7 +30,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a crashing client leaves no core and prints no memory`() async throws {
+        @Test(.holds("25", "26")) func `a crashing client leaves no core and prints no memory`() async throws
+        {
             let scene = try await Scene.loggedIn()
             for signal in Self.crashes {
                 let command = "exec tokenctl exec work -- sh -c 'echo ready; exec tail -f /dev/null'"

@@ -24,7 +24,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: SmallDisk.Kind.allCases)
+        @Test(.holds("57"), arguments: SmallDisk.Kind.allCases)
         func `with a full disk the refresh token is not sent, and sent again when there is room`(
             kind: SmallDisk.Kind
         )
@@ -61,7 +61,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: SmallDisk.Kind.allCases)
+        @Test(.holds("58"), arguments: SmallDisk.Kind.allCases)
         func `a disk that fills up during the request costs nothing`(
             kind: SmallDisk.Kind
         ) async throws {
@@ -85,7 +85,7 @@ extension EndToEnd {
             }
         }
 
-        @Test(.enabled(if: SmallDisk.possible.contains(.ext4), "there is no loop device"))
+        @Test(.holds("O22"), .enabled(if: SmallDisk.possible.contains(.ext4), "there is no loop device"))
         func `the raw disk holds no token and no account, in no file and between them`() async throws {
             try await withScene(.ext4) { scene, disk in
                 let secrets = try await scene.wholeRun()

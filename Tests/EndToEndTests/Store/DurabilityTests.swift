@@ -20,7 +20,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
         }
 
-        @Test(arguments: [IssuerSettings.Rotation.none, .grace(.seconds(30))])
+        @Test(.holds("65"), arguments: [IssuerSettings.Rotation.none, .grace(.seconds(30))])
         func `kill -9 between the server's change and its answer loses nothing`(
             rotation: IssuerSettings.Rotation
         ) async throws {
@@ -40,7 +40,9 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
         }
 
-        @Test func `a strict server that took the token back is reported honestly`() async throws {
+        @Test(.holds("67")) func `a strict server that took the token back is reported honestly`()
+            async throws
+        {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             let token = try await scene.token()
             scene.issuer.queue(Disturbance(isHeld: true))
@@ -73,7 +75,7 @@ extension EndToEnd {
         /// Cuts the response after each number of bytes in a full run, alternately by an end and by a reset.
         ///
         /// The two orders are separate tests, because the agent sends at most five requests per second to one issuer.
-        @Test(arguments: [true, false])
+        @Test(.holds("66", "77"), arguments: [true, false])
         func `an answer cut short is asked for again`(endsFirst: Bool) async throws {
             let scene = try await Scene.loggedIn { $0.rotation = .grace(.seconds(30)) }
             let step = TestEnvironment.isFull ? 1 : 97
@@ -107,7 +109,7 @@ extension EndToEnd {
             return sent.count
         }
 
-        @Test func `SIGTERM lets a refresh in flight finish`() async throws {
+        @Test(.holds("69")) func `SIGTERM lets a refresh in flight finish`() async throws {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             scene.issuer.queue(Disturbance(isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
@@ -154,7 +156,8 @@ extension EndToEnd {
             #expect(try await scene.agent.status("home")["reason"] == nil)
         }
 
-        @Test func `nothing readable lies on the disk, and nothing is open to others`() async throws {
+        @Test(.holds("1", "38", "39"))
+        func `nothing readable lies on the disk, and nothing is open to others`() async throws {
             let scene = try await Scene.loggedIn { $0.rotation = .strict }
             let token = try await scene.token()
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)

@@ -113,7 +113,7 @@ extension EndToEnd {
             #expect(!scene.agent.log.contains("warning"), "\(scene.agent.log)")
         }
 
-        @Test func `the answer to a killed agent is taken by the next one`() async throws {
+        @Test(.holds("253")) func `the answer to a killed agent is taken by the next one`() async throws {
             let scene = try await scene()
             let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             scene.issuer.release()
@@ -122,7 +122,7 @@ extension EndToEnd {
             try await expectTaken(scene)
         }
 
-        @Test func `an agent that starts before the answer waits for it`() async throws {
+        @Test(.holds("253")) func `an agent that starts before the answer waits for it`() async throws {
             let scene = try await scene()
             let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             try await scene.agent.start()
@@ -133,7 +133,8 @@ extension EndToEnd {
             #expect(try await exchange.ends())
         }
 
-        @Test func `any number of agents may be killed before the answer comes`() async throws {
+        @Test(.holds("253")) func `any number of agents may be killed before the answer comes`() async throws
+        {
             let scene = try await scene()
             _ = try await GuardProcess.left(by: scene.agent, scene.issuer)
             for _ in 0..<5 {
@@ -172,7 +173,7 @@ extension EndToEnd {
             #expect(left <= 598, "\(left)")
         }
 
-        @Test func `an answer that was changed is refused and kept aside`() async throws {
+        @Test(.holds("253")) func `an answer that was changed is refused and kept aside`() async throws {
             let scene = try await scene(.grace(.seconds(600)))
             let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             scene.issuer.release()
@@ -192,7 +193,7 @@ extension EndToEnd {
             #expect(File.names(in: "\(scene.agent.statePath)/sessions").contains { $0.hasSuffix(".ans.bad") })
         }
 
-        @Test(arguments: SmallDisk.Kind.allCases)
+        @Test(.holds("253"), arguments: SmallDisk.Kind.allCases)
         func `the answer to a killed agent has room on a disk that is full by then`(
             kind: SmallDisk.Kind
         ) async throws {
@@ -209,7 +210,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a logout while nobody knows the answer is final`() async throws {
+        @Test(.holds("253")) func `a logout while nobody knows the answer is final`() async throws {
             let scene = try await scene()
             let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             try await scene.agent.start()
@@ -223,7 +224,8 @@ extension EndToEnd {
             #expect(answers(scene).isEmpty)
         }
 
-        @Test func `a guard that is killed costs what a broken connection costs`() async throws {
+        @Test(.holds("253")) func `a guard that is killed costs what a broken connection costs`() async throws
+        {
             let scene = try await scene(.grace(.seconds(600)))
             scene.issuer.queue(Disturbance(isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
@@ -235,7 +237,7 @@ extension EndToEnd {
             #expect(answers(scene).isEmpty)
         }
 
-        @Test func `what ends services does not end a guard at work`() async throws {
+        @Test(.holds("253")) func `what ends services does not end a guard at work`() async throws {
             let scene = try await scene()
             let exchange = try await GuardProcess.left(by: scene.agent, scene.issuer)
             for signal in [Signal.terminate, .interrupt, .hangUp] { exchange.signal(signal) }

@@ -16,7 +16,9 @@ extension EndToEnd {
             return scene
         }
 
-        @Test func `an older copy of the whole store is refused, and the latest one opens`() async throws {
+        @Test(.holds("45")) func `an older copy of the whole store is refused, and the latest one opens`()
+            async throws
+        {
             let scene = try await scene()
             try await scene.agent.start()
             try await scene.logIn()
@@ -42,7 +44,7 @@ extension EndToEnd {
             #expect(try await scene.token() == token)
         }
 
-        @Test func `without a counter an older copy opens`() async throws {
+        @Test(.holds("45")) func `without a counter an older copy opens`() async throws {
             let scene = try await Scene.loggedIn()
             let token = try await scene.token()
             #expect(try await scene.agent.end() == 0)
@@ -67,7 +69,7 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
         }
 
-        @Test func `kill -9 between the store and its counter costs nothing`() async throws {
+        @Test(.holds("45")) func `kill -9 between the store and its counter costs nothing`() async throws {
             let scene = try await scene()
             try await scene.agent.start()
             try await scene.logIn()
@@ -85,7 +87,9 @@ extension EndToEnd {
             #expect(try await Polling.until { (scene.counter ?? 0) > before })
         }
 
-        @Test func `a program that hangs at a step delays neither a get nor a refresh`() async throws {
+        @Test(.holds("45")) func `a program that hangs at a step delays neither a get nor a refresh`()
+            async throws
+        {
             let scene = try await scene()
             try await scene.agent.start()
             try await scene.logIn()
@@ -106,7 +110,7 @@ extension EndToEnd {
             ("head -c 1048576 /dev/zero", "counter"), ("kill -9 $$", "exit status 137"),
         ]
 
-        @Test(arguments: failures)
+        @Test(.holds("45"), arguments: failures)
         func `a counter that cannot be read keeps the store locked, and says why`(
             failure: String,
             reason: String
@@ -123,7 +127,9 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
-        @Test(.full) func `a counter that hangs keeps the store locked after half a minute`() async throws {
+        @Test(.holds("45"), .full) func `a counter that hangs keeps the store locked after half a minute`()
+            async throws
+        {
             let scene = try await scene()
             try await scene.agent.start()
             try await scene.logIn()

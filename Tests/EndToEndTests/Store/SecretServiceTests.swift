@@ -59,7 +59,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a keyring opens the store when it is unlocked, and else the agent says why it is locked`()
+        @Test(.holds("51"))
+        func `a keyring opens the store when it is unlocked, and else the agent says why it is locked`()
             async throws
         {
             let scene = try await Scene()
@@ -100,7 +101,9 @@ extension EndToEnd {
             try await desktop.end(keyring)
         }
 
-        @Test func `without a keyring, or without a bus, the agent is locked and says why`() async throws {
+        @Test(.holds("51")) func `without a keyring, or without a bus, the agent is locked and says why`()
+            async throws
+        {
             let scene = try await Scene()
             try scene.agent.home.write(
                 "#!/bin/sh\necho \(String(repeating: "k", count: 40))\n",

@@ -10,7 +10,7 @@ extension EndToEnd {
 
     /// A TPM as rollback counter and unlock method of the store.
     @Suite(.full, .enabled(if: SoftwareTPM.isAvailable, isMissing), .serialized) struct TPMTests {
-        @Test func `a TPM's counter tells an older copy of the whole store`() async throws {
+        @Test(.holds("45")) func `a TPM's counter tells an older copy of the whole store`() async throws {
             let tpm = try await SoftwareTPM.start()
             try await tpm.counter("define")
             #expect(try await tpm.counter("read") == 0)
@@ -50,7 +50,9 @@ extension EndToEnd {
             return "\(Int(duration / .milliseconds(1)) / 5) ms"
         }
 
-        @Test func `a TPM's counter that is removed and made anew does not go back`() async throws {
+        @Test(.holds("45")) func `a TPM's counter that is removed and made anew does not go back`()
+            async throws
+        {
             let tpm = try await SoftwareTPM.start()
             try await tpm.counter("define")
             for _ in 0..<5 { try await tpm.counter("increment") }
@@ -73,7 +75,7 @@ extension EndToEnd {
             #expect(try await Polling.until { try await (tpm.counter("read") ?? 0) > 0 })
         }
 
-        @Test(.enabled(if: canUseTPM, "this systemd-creds cannot name a TPM"))
+        @Test(.holds("51"), .enabled(if: canUseTPM, "this systemd-creds cannot name a TPM"))
         func `a credential sealed by a TPM opens the store, and no other TPM opens it`() async throws {
             let (tpm, other) = (try await SoftwareTPM.start(), try await SoftwareTPM.start())
             let scene = try await Scene()

@@ -28,7 +28,10 @@ extension EndToEnd {
             try await scene.agent.socket.request("GET", "/v1").json?["locked"] == true
         }
 
-        @Test(arguments: ["exit 3", "head -c 1048576 /dev/zero", "true", "echo wrong; echo key"])
+        @Test(
+            .holds("51"),
+            arguments: ["exit 3", "head -c 1048576 /dev/zero", "true", "echo wrong; echo key"]
+        )
         func `a command that fails leaves the agent locked, and says why`(failure: String) async throws {
             let scene = try await Scene()
             try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
@@ -85,7 +88,8 @@ extension EndToEnd {
             #expect(unlocked.status == 0, "\(unlocked)")
         }
 
-        @Test(.full) func `a command that hangs is given up after half a minute`() async throws {
+        @Test(.holds("51"), .full) func `a command that hangs is given up after half a minute`() async throws
+        {
             let scene = try await Scene()
             try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
             try scene.agent.configure(unlockCommand: [scene.agent.home.path("unlock")])
@@ -115,7 +119,7 @@ extension EndToEnd {
             #expect(try await agent.finish().status == 0)
         }
 
-        @Test func `a credential of the service manager opens the store`() async throws {
+        @Test(.holds("51")) func `a credential of the service manager opens the store`() async throws {
             let credentials = try TemporaryDirectory()
             try credentials.write(Self.key, to: "tokenagent", mode: 0o400)
             let given = ["CREDENTIALS_DIRECTORY": credentials.path]

@@ -14,7 +14,7 @@ extension EndToEnd {
             )
         }
 
-        @Test func `a password is typed unseen and used`() async throws {
+        @Test(.holds("128")) func `a password is typed unseen and used`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             let job = try await type(#"alice-password\r"#, scene)
@@ -24,7 +24,9 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
-        @Test func `of a secret pasted with more lines nothing is left for the shell`() async throws {
+        @Test(.holds("128")) func `of a secret pasted with more lines nothing is left for the shell`()
+            async throws
+        {
             let scene = try await Scene()
             try await scene.agent.start()
             let job = try await type(#"alice-password\rthe rest of it\rand more"#, scene)
@@ -35,7 +37,10 @@ extension EndToEnd {
         }
 
         /// Keys, and the exit status, negative for a signal.
-        @Test(arguments: [(#"ali\x03"#, [-2, 130]), (#"\x04"#, [1, 2, 8]), (#"ali\x1c"#, [-3, 131])])
+        @Test(
+            .holds("128"),
+            arguments: [(#"ali\x03"#, [-2, 130]), (#"\x04"#, [1, 2, 8]), (#"ali\x1c"#, [-3, 131])]
+        )
         func `leaving the prompt puts the terminal back`(keys: String, statuses: [Int32]) async throws {
             let scene = try await Scene()
             try await scene.agent.start()
@@ -45,7 +50,8 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/token").isEmpty)
         }
 
-        @Test func `a stop at the prompt shows the terminal as it was, and the question comes again`()
+        @Test(.holds("128"))
+        func `a stop at the prompt shows the terminal as it was, and the question comes again`()
             async throws
         {
             let scene = try await Scene()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import OAuthClient
+import TestSupport
 import Testing
 import TokenCore
 
@@ -262,7 +263,7 @@ struct SettingsMistakeTests {
         #expect(found == ["config.toml:\(message)"])
     }
 
-    @Test func `a bare token is none that needs a proof, and no credentials of a role`() {
+    @Test(.holds("252")) func `a bare token is none that needs a proof, and no credentials of a role`() {
         let socket = "[[socket]]\npath = \"/s\"\nsessions = [\"work\"]\nanswer = \"token\"\n"
         #expect(complaints(session("") + socket) == [])
         #expect(

@@ -2,6 +2,7 @@
 
 import OAuthClient
 import ServerSettings
+import TestSupport
 import Testing
 import TokenCore
 
@@ -249,7 +250,7 @@ struct SettingsReaderTests {
         #expect(changed.allowsRoot && !changed.keepsAudit)
     }
 
-    @Test func `a session needs little`() throws {
+    @Test(.holds("O1")) func `a session needs little`() throws {
         let work = try #require(try read(session("")).sessions.first)
         #expect(work.policy == SessionPolicy())
         #expect(work.flow == .browser && work.client.secret == .none)
@@ -293,7 +294,8 @@ struct SettingsReaderTests {
         #expect(settings.sessions.map(\.flow) == [.browser, .password, .password])
     }
 
-    @Test func `a kind that is not written is oidc, and another kind may name its issuer`() throws {
+    @Test(.holds("O1", "O30"))
+    func `a kind that is not written is oidc, and another kind may name its issuer`() throws {
         let settings = try read(
             """
             [session.a]

@@ -154,13 +154,16 @@ struct TokenFileSettingsTests {
         #expect(complaints(proxy) == (inTheWay.map { ["c:7: proxy.listen: \($0)"] } ?? []))
     }
 
-    @Test(arguments: [
-        ("dpop = true\n", "tokens of session \"work\" are bound to a key (dpop) and unusable in a file"),
-        (
-            "allow = [{ exe = \"/usr/bin/git\" }]\n",
-            "session \"work\" has allow rules, which a file cannot enforce"
-        ),
-    ])
+    @Test(
+        .holds("241"),
+        arguments: [
+            ("dpop = true\n", "tokens of session \"work\" are bound to a key (dpop) and unusable in a file"),
+            (
+                "allow = [{ exe = \"/usr/bin/git\" }]\n",
+                "session \"work\" has allow rules, which a file cannot enforce"
+            ),
+        ]
+    )
     func `a session that a file cannot serve is refused`(key: String, reason: String) {
         let text = file("path = \"/t\"\nsession = \"work\"", session: Self.session + key)
         #expect(complaints(text) == ["config.toml:8: file.session: \(reason)"])

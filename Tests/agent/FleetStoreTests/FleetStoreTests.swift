@@ -234,7 +234,8 @@ import TokenCore
 }
 
 @Suite struct EtcdTimeTests {
-    @Test func `the answer that is furthest ahead is believed, and a clock that was set is followed`() {
+    @Test(.holds("268"))
+    func `the answer that is furthest ahead is believed, and a clock that was set is followed`() {
         let clock = EtcdClockEstimate()
         #expect(clock.time(at: .seconds(10)) == nil)
         clock.heard(1_000, at: .seconds(10))

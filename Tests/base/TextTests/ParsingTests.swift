@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import Text
@@ -33,45 +34,51 @@ import Testing
         #expect(try JSONValue(parsing: text.utf8) == .number(text))
     }
 
-    @Test(arguments: [
-        ("", JSONError.Reason.unexpectedEnd, 0),
-        ("[1,", .unexpectedEnd, 3),
-        (#"{"a""#, .unexpectedEnd, 4),
-        (#""abc"#, .unexpectedEnd, 4),
-        (#""\u12"#, .unexpectedEnd, 5),
-        ("[1,]", .unexpectedByte, 3),
-        ("{,}", .unexpectedByte, 1),
-        (#"{"a":1,}"#, .unexpectedByte, 7),
-        ("{a:1}", .unexpectedByte, 1),
-        ("'a'", .unexpectedByte, 0),
-        ("tru", .unexpectedEnd, 3),
-        ("nul1", .unexpectedByte, 3),
-        ("+1", .unexpectedByte, 0),
-        (".5", .unexpectedByte, 0),
-        ("NaN", .unexpectedByte, 0),
-        ("[01]", .unexpectedByte, 2),
-        ("-", .invalidNumber, 1),
-        ("1.", .invalidNumber, 2),
-        ("1e", .invalidNumber, 2),
-        ("\"a\nb\"", .invalidString, 2),
-        (#""\x""#, .invalidString, 3),
-        (#""\ud800""#, .invalidString, 7),
-        (#""\ud800\u0041""#, .invalidString, 13),
-        (#""\udc00""#, .invalidString, 7),
-        (#""\u12g4""#, .invalidString, 3),
-        ("1 2", .trailingBytes, 2),
-        ("01", .trailingBytes, 1),
-        ("{}\0", .trailingBytes, 2),
-    ])
+    @Test(
+        .holds("103"),
+        arguments: [
+            ("", JSONError.Reason.unexpectedEnd, 0),
+            ("[1,", .unexpectedEnd, 3),
+            (#"{"a""#, .unexpectedEnd, 4),
+            (#""abc"#, .unexpectedEnd, 4),
+            (#""\u12"#, .unexpectedEnd, 5),
+            ("[1,]", .unexpectedByte, 3),
+            ("{,}", .unexpectedByte, 1),
+            (#"{"a":1,}"#, .unexpectedByte, 7),
+            ("{a:1}", .unexpectedByte, 1),
+            ("'a'", .unexpectedByte, 0),
+            ("tru", .unexpectedEnd, 3),
+            ("nul1", .unexpectedByte, 3),
+            ("+1", .unexpectedByte, 0),
+            (".5", .unexpectedByte, 0),
+            ("NaN", .unexpectedByte, 0),
+            ("[01]", .unexpectedByte, 2),
+            ("-", .invalidNumber, 1),
+            ("1.", .invalidNumber, 2),
+            ("1e", .invalidNumber, 2),
+            ("\"a\nb\"", .invalidString, 2),
+            (#""\x""#, .invalidString, 3),
+            (#""\ud800""#, .invalidString, 7),
+            (#""\ud800\u0041""#, .invalidString, 13),
+            (#""\udc00""#, .invalidString, 7),
+            (#""\u12g4""#, .invalidString, 3),
+            ("1 2", .trailingBytes, 2),
+            ("01", .trailingBytes, 1),
+            ("{}\0", .trailingBytes, 2),
+        ]
+    )
     func `anything else is refused where it goes wrong`(text: String, reason: JSONError.Reason, offset: Int) {
         #expect(throws: JSONError(reason: reason, offset: offset)) { try JSONValue(parsing: text.utf8) }
     }
 
-    @Test(arguments: [
-        #"{"access_token":"a","access_token":"b"}"#,
-        #"{"access_token":"a","\u0061ccess_token":"b"}"#,
-        #"{"":1,"":1}"#,
-    ])
+    @Test(
+        .holds("103"),
+        arguments: [
+            #"{"access_token":"a","access_token":"b"}"#,
+            #"{"access_token":"a","\u0061ccess_token":"b"}"#,
+            #"{"":1,"":1}"#,
+        ]
+    )
     func `two readers cannot see two different tokens`(text: String) {
         #expect {
             try JSONValue(parsing: text.utf8)
@@ -85,15 +92,18 @@ import Testing
         #expect(value.object?["b"]?.object?["a"]?.integer == 2)
     }
 
-    @Test(arguments: [
-        [0xEF, 0xBB, 0xBF, 0x7B, 0x7D], [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22],
-        [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], [0x22, 0xE2, 0x82, 0x22],
-    ])
+    @Test(
+        .holds("103"),
+        arguments: [
+            [0xEF, 0xBB, 0xBF, 0x7B, 0x7D], [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22],
+            [0x22, 0xED, 0xA0, 0x80, 0x22], [0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], [0x22, 0xE2, 0x82, 0x22],
+        ]
+    )
     func `bytes that are not UTF-8 are refused`(bytes: [UInt8]) {
         #expect(throws: JSONError.self) { try JSONValue(parsing: bytes) }
     }
 
-    @Test func `nesting is bounded`() throws {
+    @Test(.holds("103")) func `nesting is bounded`() throws {
         let deepest = String(repeating: "[", count: 32) + String(repeating: "]", count: 32)
         #expect(try JSONValue(parsing: deepest.utf8).array?.count == 1)
         #expect(throws: JSONError(reason: .tooDeep, offset: 32)) {
@@ -102,7 +112,9 @@ import Testing
         #expect(try JSONValue(parsing: "[[],[],[]]".utf8, maximumDepth: 2).array?.count == 3)
     }
 
-    @Test func `values are counted wherever they stand, and more than 16,384 are refused`() throws {
+    @Test(.holds("74")) func `values are counted wherever they stand, and more than 16,384 are refused`()
+        throws
+    {
         let members = (0..<16_383).map { "\"\($0)\":0" }.joined(separator: ",")
         #expect(try JSONValue(parsing: "{\(members)}".utf8).object?.members.count == 16_383)
         let oneMore = "{\(members),\"a\":0}"
@@ -133,7 +145,7 @@ import Testing
         #expect(JSONValue.string("caf\u{E9}") != "cafe\u{301}")
     }
 
-    @Test(arguments: ["a", #"\u0061"#])
+    @Test(.holds("74"), arguments: ["a", #"\u0061"#])
     func `a name has at most 256 bytes`(letter: String) throws {
         let longest = "{\"\(String(repeating: letter, count: 256))\":1}"
         #expect(try JSONValue(parsing: longest.utf8).object?.members.count == 1)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 
@@ -12,10 +13,13 @@ struct PathSegmentsTests {
         #expect(try #require(PathSegments(path)).cover(try #require(PathSegments(below))))
     }
 
-    @Test(arguments: [
-        ("/api", "/api-v1"), ("/api", "/ap"), ("/api", "/"), ("/api/v1", "/api"), ("/api", "/API"),
-        ("/a", "//a"), ("/a//b", "/a/b"), ("/é", "/e\u{301}"), ("/a%2fb", "/a/b"),
-    ])
+    @Test(
+        .holds("193"),
+        arguments: [
+            ("/api", "/api-v1"), ("/api", "/ap"), ("/api", "/"), ("/api/v1", "/api"), ("/api", "/API"),
+            ("/a", "//a"), ("/a//b", "/a/b"), ("/é", "/e\u{301}"), ("/a%2fb", "/a/b"),
+        ]
+    )
     func `a path covers nothing else`(path: String, other: String) throws {
         #expect(try !#require(PathSegments(path)).cover(try #require(PathSegments(other))))
     }

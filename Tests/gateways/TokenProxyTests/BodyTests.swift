@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import TokenProxy
@@ -59,14 +60,17 @@ struct ByteBufferText {
         #expect(try body(.length(5), "abc") == nil)
     }
 
-    @Test(arguments: [
-        "5\nhello\r\n", "5 \r\nhello", "g\r\n", "\r\n", "-1\r\n", "+5\r\nhello\r\n", "0x5\r\nhello\r\n",
-        "5\r\nhellox\r\n0\r\n\r\n",
-        "5\r\nhello0\r\n\r\n", "10000000000000000\r\n", "5;\u{1}\r\nhello\r\n", "5\r\r\nhello",
-        "0\r\nbad trailer\r\n\r\n",
-        "0\r\n folded: x\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "0\r\nX: a\nY: b\r\n\r\n",
-        "\u{FEFF}5\r\nhello\r\n", "5,5\r\n",
-    ])
+    @Test(
+        .holds("231"),
+        arguments: [
+            "5\nhello\r\n", "5 \r\nhello", "g\r\n", "\r\n", "-1\r\n", "+5\r\nhello\r\n", "0x5\r\nhello\r\n",
+            "5\r\nhellox\r\n0\r\n\r\n",
+            "5\r\nhello0\r\n\r\n", "10000000000000000\r\n", "5;\u{1}\r\nhello\r\n", "5\r\r\nhello",
+            "0\r\nbad trailer\r\n\r\n",
+            "0\r\n folded: x\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "0\r\nX: a\nY: b\r\n\r\n",
+            "\u{FEFF}5\r\nhello\r\n", "5,5\r\n",
+        ]
+    )
     func `a broken frame is refused`(text: String) {
         #expect(throws: ForwardingError.self) { try body(.chunked, text) }
     }

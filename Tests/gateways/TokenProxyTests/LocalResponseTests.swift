@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import NIOCore
+import TestSupport
 import Testing
 import Text
 
@@ -25,6 +26,7 @@ import Text
     }
 
     @Test(
+        .holds("230"),
         arguments: [
             (.loginRequired, nil, "403 Login required (run: tokenctl login work)"),
             (.locked, nil, "423 Locked (run: tokenctl unlock)"),
@@ -63,7 +65,7 @@ import Text
         }
     }
 
-    @Test func `git is told in plain text, which it shows`() {
+    @Test(.holds("230")) func `git is told in plain text, which it shows`() {
         let answer = LocalResponse(
             AgentError(.loginRequired, "not logged in", session: "work"),
             isForGit: true

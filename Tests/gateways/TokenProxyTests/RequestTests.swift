@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenProxy
@@ -26,49 +27,53 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        // Two lengths (RFC 9112 §6.3).
-        ("POST / HTTP/1.1\nHost: h\nContent-Length: 5\nTransfer-Encoding: chunked", 400),
-        ("POST / HTTP/1.1\nHost: h\nContent-Length: 5\nContent-Length: 6", 400),
-        ("POST / HTTP/1.1\nHost: h\nContent-Length: 5\nContent-Length: 5", 400),
-        ("POST / HTTP/1.1\nHost: h\nContent-Length: 5, 5", 400),
-        ("POST / HTTP/1.1\nHost: h\nContent-Length: +5", 400),
-        ("POST / HTTP/1.1\nHost: h\nContent-Length: -1", 400),
-        ("POST / HTTP/1.1\nHost: h\nContent-Length: 0x5", 400),
-        ("POST / HTTP/1.1\nHost: h\nContent-Length: ", 400),
-        ("POST / HTTP/1.1\nHost: h\nContent-Length: 99999999999999999999", 400),
-        ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\nTransfer-Encoding: chunked", 400),
-        ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\nTransfer-Encoding: identity", 400),
-        ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: gzip, chunked", 501),
-        ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: xchunked", 501),
-        ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked, identity", 501),
-        ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: \u{0B}chunked", 400),
-        ("POST / HTTP/1.0\nHost: h\nTransfer-Encoding: chunked", 400),
-        ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding : chunked", 400),
-        ("POST / HTTP/1.1\nHost: h\n Transfer-Encoding: chunked", 400),
-        ("POST / HTTP/1.1\nHost: h\nX: a\n b", 400), ("POST / HTTP/1.1\nHost: h\nX", 400),
-        ("POST / HTTP/1.1\nHost: h\n: x", 400), ("POST / HTTP/1.1\nHost: h\nX: a\u{0}b", 400),
-        // Not one host.
-        ("GET / HTTP/1.1", 400), ("GET / HTTP/1.1\nHost: a\nHost: a", 400), ("GET / HTTP/1.1\nHost: ", 400),
-        ("GET / HTTP/1.1\nHost: a/b", 400), ("GET / HTTP/1.1\nHost: u@h", 400),
-        ("GET / HTTP/1.1\nHost: a, b", 400),
-        // Not a path.
-        ("GET http://h/ HTTP/1.1\nHost: h", 400), ("GET * HTTP/1.1\nHost: h", 400),
-        ("OPTIONS * HTTP/1.1\nHost: h", 400),
-        ("CONNECT h:443 HTTP/1.1\nHost: h", 405), ("TRACE / HTTP/1.1\nHost: h", 405),
-        ("trace / HTTP/1.1\nHost: h", 405), ("Connect h:443 HTTP/1.1\nHost: h", 405),
-        ("tRaCk / HTTP/1.1\nHost: h", 405),
-        ("GET h HTTP/1.1\nHost: h", 400),
-        ("GET / HTTP/1.1 \nHost: h", 400), ("GET  / HTTP/1.1\nHost: h", 400),
-        ("GET /#x HTTP/1.1\nHost: h", 400),
-        ("GET /é HTTP/1.1\nHost: h", 400), ("G(T / HTTP/1.1\nHost: h", 400),
-        // Not our protocol.
-        ("PRI * HTTP/2.0", 505), ("GET / HTTP/2.0\nHost: h", 505), ("GET / HTTP/0.9\nHost: h", 505),
-        ("GET /", 400),
-        ("GET / HTTP/1.2\nHost: h", 505), ("GET / http/1.1\nHost: h", 400),
-        ("POST / HTTP/1.1\nHost: h\nExpect: 200-ok", 417),
-        ("POST / HTTP/1.1\nHost: h\nExpect: 100-continue, x", 417),
-    ])
+    @Test(
+        .holds("231"),
+        arguments: [
+            // Two lengths (RFC 9112 §6.3).
+            ("POST / HTTP/1.1\nHost: h\nContent-Length: 5\nTransfer-Encoding: chunked", 400),
+            ("POST / HTTP/1.1\nHost: h\nContent-Length: 5\nContent-Length: 6", 400),
+            ("POST / HTTP/1.1\nHost: h\nContent-Length: 5\nContent-Length: 5", 400),
+            ("POST / HTTP/1.1\nHost: h\nContent-Length: 5, 5", 400),
+            ("POST / HTTP/1.1\nHost: h\nContent-Length: +5", 400),
+            ("POST / HTTP/1.1\nHost: h\nContent-Length: -1", 400),
+            ("POST / HTTP/1.1\nHost: h\nContent-Length: 0x5", 400),
+            ("POST / HTTP/1.1\nHost: h\nContent-Length: ", 400),
+            ("POST / HTTP/1.1\nHost: h\nContent-Length: 99999999999999999999", 400),
+            ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\nTransfer-Encoding: chunked", 400),
+            ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked\nTransfer-Encoding: identity", 400),
+            ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: gzip, chunked", 501),
+            ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: xchunked", 501),
+            ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: chunked, identity", 501),
+            ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding: \u{0B}chunked", 400),
+            ("POST / HTTP/1.0\nHost: h\nTransfer-Encoding: chunked", 400),
+            ("POST / HTTP/1.1\nHost: h\nTransfer-Encoding : chunked", 400),
+            ("POST / HTTP/1.1\nHost: h\n Transfer-Encoding: chunked", 400),
+            ("POST / HTTP/1.1\nHost: h\nX: a\n b", 400), ("POST / HTTP/1.1\nHost: h\nX", 400),
+            ("POST / HTTP/1.1\nHost: h\n: x", 400), ("POST / HTTP/1.1\nHost: h\nX: a\u{0}b", 400),
+            // Not one host.
+            ("GET / HTTP/1.1", 400), ("GET / HTTP/1.1\nHost: a\nHost: a", 400),
+            ("GET / HTTP/1.1\nHost: ", 400),
+            ("GET / HTTP/1.1\nHost: a/b", 400), ("GET / HTTP/1.1\nHost: u@h", 400),
+            ("GET / HTTP/1.1\nHost: a, b", 400),
+            // Not a path.
+            ("GET http://h/ HTTP/1.1\nHost: h", 400), ("GET * HTTP/1.1\nHost: h", 400),
+            ("OPTIONS * HTTP/1.1\nHost: h", 400),
+            ("CONNECT h:443 HTTP/1.1\nHost: h", 405), ("TRACE / HTTP/1.1\nHost: h", 405),
+            ("trace / HTTP/1.1\nHost: h", 405), ("Connect h:443 HTTP/1.1\nHost: h", 405),
+            ("tRaCk / HTTP/1.1\nHost: h", 405),
+            ("GET h HTTP/1.1\nHost: h", 400),
+            ("GET / HTTP/1.1 \nHost: h", 400), ("GET  / HTTP/1.1\nHost: h", 400),
+            ("GET /#x HTTP/1.1\nHost: h", 400),
+            ("GET /é HTTP/1.1\nHost: h", 400), ("G(T / HTTP/1.1\nHost: h", 400),
+            // Not our protocol.
+            ("PRI * HTTP/2.0", 505), ("GET / HTTP/2.0\nHost: h", 505), ("GET / HTTP/0.9\nHost: h", 505),
+            ("GET /", 400),
+            ("GET / HTTP/1.2\nHost: h", 505), ("GET / http/1.1\nHost: h", 400),
+            ("POST / HTTP/1.1\nHost: h\nExpect: 200-ok", 417),
+            ("POST / HTTP/1.1\nHost: h\nExpect: 100-continue, x", 417),
+        ]
+    )
     func `what two readers might read differently is refused`(text: String, status: Int) {
         #expect(Self.status(text) == status, "\(text)")
     }

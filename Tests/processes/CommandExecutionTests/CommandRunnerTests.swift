@@ -37,7 +37,9 @@ struct CommandRunnerTests {
         }
     }
 
-    @Test func `the standard error comes back as one clean line, and goes nowhere else`() async throws {
+    @Test(.holds("35")) func `the standard error comes back as one clean line, and goes nowhere else`()
+        async throws
+    {
         try await RunnerUnderTest.with { (runner) async throws in
             let script = "printf '\\033[31mno secret key\\033[0m\\nmore\\n' >&2; echo hunter2secret; exit 2"
             let result = try await runner.run(["sh", "-c", script])
@@ -53,7 +55,9 @@ struct CommandRunnerTests {
         }
     }
 
-    @Test func `megabytes of standard error neither stop a program nor fill memory`() async throws {
+    @Test(.holds("35")) func `megabytes of standard error neither stop a program nor fill memory`()
+        async throws
+    {
         try await RunnerUnderTest.with { (runner) async throws in
             let script = "echo first >&2; head -c 4000000 /dev/zero >&2; echo done"
             let result = try await runner.run(["sh", "-c", script])
@@ -93,7 +97,7 @@ struct CommandRunnerTests {
         }
     }
 
-    @Test func `a program inherits the runner's environment and no descriptors`() async throws {
+    @Test(.holds("35")) func `a program inherits the runner's environment and no descriptors`() async throws {
         try await RunnerUnderTest.with { (runner) async throws in
             let names = try await runner.output(of: "env").split(separator: "\n").map {
                 $0.prefix { $0 != "=" }

@@ -12,7 +12,7 @@ struct ConfiguredCommandTests {
         ["touch", directory.path("done")]
     }
 
-    @Test func `a command that the configuration does not name is not run`() async throws {
+    @Test(.holds("35")) func `a command that the configuration does not name is not run`() async throws {
         try await RunnerUnderTest.with { (runner) async throws in
             try await runner.allow(["echo", "a"])
             for words in [["echo"], ["echo", "b"], ["echo", "a", "b"], ["sh", "-c", "id"], []] {
@@ -40,7 +40,7 @@ struct ConfiguredCommandTests {
         }
     }
 
-    @Test(arguments: ["LD_PRELOAD", "PATH", "TOKENAGENT_SOCK", "TOKENAGENT_EVENT=x", ""])
+    @Test(.holds("35"), arguments: ["LD_PRELOAD", "PATH", "TOKENAGENT_SOCK", "TOKENAGENT_EVENT=x", ""])
     func `a command is told nothing but what there is a name for`(name: String) async throws {
         try await RunnerUnderTest.with { (runner) async throws in
             await #expect(throws: CommandFailure.self) {
@@ -49,7 +49,7 @@ struct ConfiguredCommandTests {
         }
     }
 
-    @Test func `what the runner reads counts, not what it is told`() async throws {
+    @Test(.holds("35")) func `what the runner reads counts, not what it is told`() async throws {
         try await RunnerUnderTest.with { (runner) async throws in
             let named = CommandTable([CommandTable.Entry(words: ["echo", "named"])])
             let other = CommandTable([CommandTable.Entry(words: ["sh", "-c", "id"])])
@@ -94,7 +94,7 @@ struct ConfiguredCommandTests {
         return (replies, File.exists(directory.path("done")))
     }
 
-    @Test func `a second table is taken from nobody`() async throws {
+    @Test(.holds("35")) func `a second table is taken from nobody`() async throws {
         let (replies, isDone) = try await speak(until: 0) { _, directory in
             let own = CommandTable([CommandTable.Entry(words: Self.touch(directory))])
             let request = CommandRequest(number: 1, table: own.digest, index: 0, timeLimit: .seconds(20))

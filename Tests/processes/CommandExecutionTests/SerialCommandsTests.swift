@@ -50,7 +50,7 @@ struct SerialCommandsTests {
         }
     }
 
-    @Test func `a program is never run twice at once, and a failure is shared`() async throws {
+    @Test(.holds("213")) func `a program is never run twice at once, and a failure is shared`() async throws {
         let held = HeldCommands()
         let commands = SecretCommandRunner(held)
         let first = start(1, commands)

@@ -54,14 +54,15 @@ import Testing
         return calls
     }()
 
-    @Test func `every refused call has a number on this machine, or is one of other machines`() {
+    @Test(.holds("133")) func `every refused call has a number on this machine, or is one of other machines`()
+    {
         let unknown = SystemCallFilter.refused.filter { SystemCallFilter.number(of: $0) == nil }
         #expect(Set(unknown).isSubset(of: Self.elsewhere))
         #expect(Set(SystemCallFilter.refused).count == SystemCallFilter.refused.count)
         #expect(SystemCallFilter.number(of: "no_such_call") == nil)
     }
 
-    @Test func `every call of the list is refused`() async throws {
+    @Test(.holds("133")) func `every call of the list is refused`() async throws {
         let home = try home()
         let calls = SystemCallFilter.refused.filter { SystemCallFilter.number(of: $0) != nil }
         let outcomes = try await outcomes(calls.map { "call=\($0)" }, in: home)
@@ -70,15 +71,18 @@ import Testing
         Attachment.record("\(calls.count) calls refused", named: "figure")
     }
 
-    @Test(arguments: [
-        "execve", "ptrace", "process_vm_readv", "unshare", "setns", "pidfd_getfd", "name_to_handle_at",
-    ])
+    @Test(
+        .holds("133"),
+        arguments: [
+            "execve", "ptrace", "process_vm_readv", "unshare", "setns", "pidfd_getfd", "name_to_handle_at",
+        ]
+    )
     func `a free process gets another answer`(call: String) async throws {
         let outcomes = try await outcomes(["call=\(call)"], confined: false, in: home())
         #expect(outcomes["call=\(call)"] != EPERM)
     }
 
-    @Test func `neither a process nor a namespace can be begun, but threads`() async throws {
+    @Test(.holds("133")) func `neither a process nor a namespace can be begun, but threads`() async throws {
         let attempts = ["clone=0", "clone=\(0x1000_0000)", "clone=\(0x0002_0000)", "type", "thread"]
         let confined = try await outcomes(attempts, in: home())
         for attempt in attempts.dropLast() { #expect(confined[attempt] == EPERM, "\(attempt)") }
@@ -88,14 +92,16 @@ import Testing
         #expect(free["type"] == ENOTTY)
     }
 
-    @Test func `a confined process stays closed to others`() async throws {
+    @Test(.holds("133")) func `a confined process stays closed to others`() async throws {
         let attempts = ["expose", "tracer"]
         let confined = try await outcomes(attempts, in: home())
         for attempt in attempts { #expect(confined[attempt] == EPERM, "\(attempt)") }
         #expect(try await outcomes(["expose"], confined: false, in: home())["expose"] == 0)
     }
 
-    @Test func `sockets lead to other processes and the network, and nowhere into the kernel`() async throws {
+    @Test(.holds("133")) func `sockets lead to other processes and the network, and nowhere into the kernel`()
+        async throws
+    {
         let (stream, datagram, raw) = (1, 2, 3)
         let needed = [
             "socket=\(AF_UNIX),\(stream)", "socket=\(AF_INET),\(datagram)", "socket=\(AF_INET6),\(stream)",
@@ -126,7 +132,7 @@ import Testing
         for attempt in refused { #expect(confined[attempt] == EACCES, "\(attempt)") }
     }
 
-    @Test func `a call by the rules of another machine ends the process`() async throws {
+    @Test(.holds("133")) func `a call by the rules of another machine ends the process`() async throws {
         let home = try home()
         let result = try await Program.run(
             [
@@ -138,7 +144,7 @@ import Testing
         #expect(result.status == 128 + SIGSYS, "\(result)")
     }
 
-    @Test func `files outside are closed off, whatever their mode`() async throws {
+    @Test(.holds("133")) func `files outside are closed off, whatever their mode`() async throws {
         let home = try home()
         let attempts = [
             "read=\(home.path(".ssh/id"))", "list=\(home.path(".ssh"))", "list=\(home.path)",
@@ -155,7 +161,7 @@ import Testing
     }
 
     /// No file rule is about them.
-    @Test func `modes, owners, times and attributes of files stay as they are`() async throws {
+    @Test(.holds("133")) func `modes, owners, times and attributes of files stay as they are`() async throws {
         let home = try home()
         let files = [".ssh/id", ".ssh", "document", "readable/file", "own/file"].map { home.path($0) }
         // Modes last: they close the directory.
@@ -172,13 +178,13 @@ import Testing
     }
 
     /// A `[[socket]]` may be for a group.
-    @Test func `the group of a file can be changed while its owner stays`() async throws {
+    @Test(.holds("133")) func `the group of a file can be changed while its owner stays`() async throws {
         let home = try home()
         let attempt = "group=\(home.path("own/file"))"
         #expect(try await outcomes([attempt], in: home)[attempt] == 0)
     }
 
-    @Test func `what the agent needs goes on working`() async throws {
+    @Test(.holds("133")) func `what the agent needs goes on working`() async throws {
         let home = try home()
         let attempts = [
             "read=\(home.path("own/file"))", "write=\(home.path("own/new"))", "list=\(home.path("own"))",

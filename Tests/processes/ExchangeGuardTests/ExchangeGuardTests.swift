@@ -33,7 +33,7 @@ struct ExchangeGuardTests {
         #expect(try await scene.ending() == 0)
     }
 
-    @Test func `nothing of a request is sent before it is whole`() async throws {
+    @Test(.holds("254")) func `nothing of a request is sent before it is whole`() async throws {
         let scene = try GuardScene()
         greet(scene)
         scene.arm(.seconds(10))
@@ -43,7 +43,7 @@ struct ExchangeGuardTests {
         #expect(scene.request() == nil)
     }
 
-    @Test func `a moment that has passed lets nothing out`() async throws {
+    @Test(.holds("254")) func `a moment that has passed lets nothing out`() async throws {
         let scene = try GuardScene()
         greet(scene)
         scene.arm(.seconds(-1))
@@ -54,8 +54,8 @@ struct ExchangeGuardTests {
         #expect(scene.frame() == nil)
     }
 
-    @Test func `an armed guard that is stopped dies at the moment, and the connection with it`() async throws
-    {
+    @Test(.holds("254"))
+    func `an armed guard that is stopped dies at the moment, and the connection with it`() async throws {
         let scene = try GuardScene()
         greet(scene)
         scene.arm(.seconds(2))
@@ -72,7 +72,9 @@ struct ExchangeGuardTests {
         #expect(scene.frame() == nil)
     }
 
-    @Test func `an agent that stops before its request is whole sends nothing late`() async throws {
+    @Test(.holds("254")) func `an agent that stops before its request is whole sends nothing late`()
+        async throws
+    {
         let scene = try GuardScene()
         greet(scene)
         scene.arm(.milliseconds(300))
@@ -81,7 +83,8 @@ struct ExchangeGuardTests {
         #expect(scene.request() == nil)
     }
 
-    @Test func `a guard that was stopped before it was armed sends nothing late`() async throws {
+    @Test(.holds("254")) func `a guard that was stopped before it was armed sends nothing late`() async throws
+    {
         let scene = try GuardScene()
         greet(scene)
         scene.signal(SIGSTOP)
@@ -107,7 +110,9 @@ struct ExchangeGuardTests {
         #expect(try await scene.ending() == 0)
     }
 
-    @Test func `the answer to a request that has arrived is read on, however late it is`() async throws {
+    @Test(.holds("263")) func `the answer to a request that has arrived is read on, however late it is`()
+        async throws
+    {
         let scene = try GuardScene()
         greet(scene)
         scene.arm(.milliseconds(300), arriveBefore: .milliseconds(500))
@@ -123,7 +128,7 @@ struct ExchangeGuardTests {
         #expect(try await scene.ending() == 0)
     }
 
-    @Test func `a request that has not arrived in time never arrives`() async throws {
+    @Test(.holds("263")) func `a request that has not arrived in time never arrives`() async throws {
         let scene = try GuardScene(isCongested: true)
         greet(scene)
         scene.arm(.milliseconds(500), arriveBefore: .milliseconds(700))

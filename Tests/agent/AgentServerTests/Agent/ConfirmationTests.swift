@@ -30,7 +30,9 @@ struct ConfirmationTests {
         return agent
     }
 
-    @Test func `a token is given out when the person agrees, and each use is asked for`() async throws {
+    @Test(.holds("23")) func `a token is given out when the person agrees, and each use is asked for`()
+        async throws
+    {
         let person = BusyPerson()
         let agent = try await Self.agent(person)
         let peer = try agent.peer()
@@ -69,7 +71,7 @@ struct ConfirmationTests {
         await agent.stop()
     }
 
-    @Test(arguments: ["deny", "timeout", "no command"])
+    @Test(.holds("23"), arguments: ["deny", "timeout", "no command"])
     func `without a yes there is no token`(reason: String) async throws {
         let person = BusyPerson()
         let agent = try await Self.agent(person)
@@ -92,7 +94,7 @@ struct ConfirmationTests {
         await agent.stop()
     }
 
-    @Test func `one question serves all requests of a process while it is open`() async throws {
+    @Test(.holds("23")) func `one question serves all requests of a process while it is open`() async throws {
         let person = BusyPerson()
         let agent = try await Self.agent(person)
         let peers = try (0..<20).map { _ in
@@ -109,7 +111,7 @@ struct ConfirmationTests {
         await agent.stop()
     }
 
-    @Test func `other tokens and other sockets are other questions`() async throws {
+    @Test(.holds("21")) func `other tokens and other sockets are other questions`() async throws {
         let person = BusyPerson()
         let agent = try await Self.agent(person)
         let first = try agent.peer()
@@ -148,7 +150,8 @@ struct ConfirmationTests {
         agent.stopSoon()
     }
 
-    @Test func `a process with open questions keeps no other from its first one`() async throws {
+    @Test(.holds("23")) func `a process with open questions keeps no other from its first one`() async throws
+    {
         let person = BusyPerson()
         let agent = try await Self.agent(person)
         let greedy = try (0..<4).map { number in
@@ -171,7 +174,7 @@ struct ConfirmationTests {
         agent.stopSoon()
     }
 
-    @Test func `a forced refresh and a report ask as well`() async throws {
+    @Test(.holds("23")) func `a forced refresh and a report ask as well`() async throws {
         let person = BusyPerson()
         let agent = try await Self.agent(person)
         let peer = try agent.peer()

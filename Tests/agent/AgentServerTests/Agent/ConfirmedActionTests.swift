@@ -33,7 +33,7 @@ struct ConfirmedActionTests {
         agent.stopSoon()
     }
 
-    @Test func `the person's yes is for the program that was named`() async throws {
+    @Test(.holds("5")) func `the person's yes is for the program that was named`() async throws {
         let person = BusyPerson()
         let processes = ScriptedProcesses()
         processes.next(program: "/usr/bin/git", image: "1:1")

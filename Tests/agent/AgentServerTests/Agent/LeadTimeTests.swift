@@ -57,7 +57,8 @@ struct LeadTimeTests {
         await agent.stop()
     }
 
-    @Test func `a refusal in words that nobody knows means login required once the token has ended`()
+    @Test(.holds("78"))
+    func `a refusal in words that nobody knows means login required once the token has ended`()
         async throws
     {
         let agent = try await AgentHarness()
@@ -89,7 +90,9 @@ struct LeadTimeTests {
         await agent.stop()
     }
 
-    @Test func `a client that the server rejects is a mistake only after ten minutes`() async throws {
+    @Test(.holds("78")) func `a client that the server rejects is a mistake only after ten minutes`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn(lifetime: .seconds(60))
         let words = "id.example answered 401 invalid_client"

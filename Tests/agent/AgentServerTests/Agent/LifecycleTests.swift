@@ -159,7 +159,7 @@ struct LifecycleTests {
         await agent.stop()
     }
 
-    @Test func `a logout the server does not hear is done here and says so`() async throws {
+    @Test(.holds("72")) func `a logout the server does not hear is done here and says so`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
         let peer = try agent.peer()
@@ -186,7 +186,9 @@ struct LifecycleTests {
         await agent.stop()
     }
 
-    @Test func `a locked agent answers next to nothing, and serves again once unlocked`() async throws {
+    @Test(.holds("19")) func `a locked agent answers next to nothing, and serves again once unlocked`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn()
         let peer = try agent.peer()
@@ -236,7 +238,7 @@ struct LifecycleTests {
         await agent.stop()
     }
 
-    @Test func `stopping waits for the refresh in flight and starts no other`() async throws {
+    @Test(.holds("69")) func `stopping waits for the refresh in flight and starts no other`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn(AgentHarness.work)
         try await agent.logIn(AgentHarness.home, lifetime: .seconds(7200))

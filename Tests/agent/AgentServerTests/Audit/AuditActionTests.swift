@@ -19,7 +19,7 @@ struct AuditActionTests {
         [line["action"], line["session"], line["decision"]].compactMap { $0?.string }.joined(separator: " ")
     }
 
-    @Test func `a login and a logout are lines with the peer`() async throws {
+    @Test(.holds("140")) func `a login and a logout are lines with the peer`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
         let peer = try agent.peer()
@@ -43,7 +43,8 @@ struct AuditActionTests {
         await agent.stop()
     }
 
-    @Test func `locks and unlocks are lines, a failed one and one by signal too`() async throws {
+    @Test(.holds("140")) func `locks and unlocks are lines, a failed one and one by signal too`() async throws
+    {
         let agent = try await AgentHarness()
         let peer = try agent.peer()
         _ = try await peer.exchange("POST", "/v1/lock")

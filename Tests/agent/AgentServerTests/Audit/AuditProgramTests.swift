@@ -24,7 +24,7 @@ struct AuditProgramTests {
         #expect(try await Polling.until { await agent.runtime.agent.looksUnderWay == 0 })
     }
 
-    @Test func `a line names the program and unit of the peer`() async throws {
+    @Test(.holds("140")) func `a line names the program and unit of the peer`() async throws {
         let processes = ScriptedProcesses()
         let facts = PeerIdentity(
             programs: [.init(executable: "/usr/bin/curl")],
@@ -44,7 +44,9 @@ struct AuditProgramTests {
         await agent.stop()
     }
 
-    @Test func `tokenctl, which cannot be looked at, is named with those that started it`() async throws {
+    @Test(.holds("140")) func `tokenctl, which cannot be looked at, is named with those that started it`()
+        async throws
+    {
         let processes = ScriptedProcesses()
         let facts = PeerIdentity(
             programs: [.init(executable: "/usr/bin/git")],
@@ -62,7 +64,7 @@ struct AuditProgramTests {
         await agent.stop()
     }
 
-    @Test func `a claim is written down as a claim`() async throws {
+    @Test(.holds("140")) func `a claim is written down as a claim`() async throws {
         let processes = ScriptedProcesses()
         processes.next(nil)
         let agent = try await harness(processes)
@@ -89,7 +91,9 @@ struct AuditProgramTests {
         await agent.stop()
     }
 
-    @Test func `a look that takes long holds up no token, and completes the line`() async throws {
+    @Test(.holds("140")) func `a look that takes long holds up no token, and completes the line`()
+        async throws
+    {
         let processes = SlowProcesses()
         let agent = try await AgentHarness(processes: processes)
         try await agent.logIn()

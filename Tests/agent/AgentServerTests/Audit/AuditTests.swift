@@ -11,7 +11,7 @@ import TokenCore
 /// The audit log: a line for each token, never a token.
 @Suite(.timeLimit(.minutes(10)))
 struct AuditTests {
-    @Test func `each token is a line that says who got it, and no token`() async throws {
+    @Test(.holds("140")) func `each token is a line that says who got it, and no token`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
         let peer = try agent.peer()
@@ -35,7 +35,7 @@ struct AuditTests {
         await agent.stop()
     }
 
-    @Test func `a thousand waiters of one refresh are a thousand lines`() async throws {
+    @Test(.holds("140")) func `a thousand waiters of one refresh are a thousand lines`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn(lifetime: .seconds(100))
         agent.time.advance(by: .seconds(100))
@@ -54,7 +54,7 @@ struct AuditTests {
         await agent.stop()
     }
 
-    @Test func `no line is lost where the file is put aside`() async throws {
+    @Test(.holds("140")) func `no line is lost where the file is put aside`() async throws {
         let agent = try await AgentHarness(auditLimit: 8_000)
         try await agent.logIn()
         let peer = try agent.peer()
@@ -140,7 +140,7 @@ struct AuditTests {
         await agent.stop()
     }
 
-    @Test func `a stop writes what is still in memory`() async throws {
+    @Test(.holds("140")) func `a stop writes what is still in memory`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
         _ = try await agent.peer().exchange("GET", "/v1/sessions/work/token")
@@ -148,7 +148,9 @@ struct AuditTests {
         #expect(File.text(agent.directory.path("audit.log"))?.split(separator: "\n").count == 2)
     }
 
-    @Test func `a log that cannot be written hinders nobody, and its gap is told`() async throws {
+    @Test(.holds("140")) func `a log that cannot be written hinders nobody, and its gap is told`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn()
         // A directory in its place is like a full disk to the agent: nothing can be written.

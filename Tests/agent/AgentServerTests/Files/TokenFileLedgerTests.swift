@@ -46,7 +46,8 @@ struct TokenFileLedgerTests {
         TokenFileWriter(memory: memory, ledger: TokenFileLedger(stateDirectory: directory.path))
     }
 
-    @Test func `what a killed agent left is removed by the next one, half a file too`() throws {
+    @Test(.holds("241")) func `what a killed agent left is removed by the next one, half a file too`() throws
+    {
         let writer = writer()
         let secret = try seal("token-1")
         for name in ["one", "two"] {
@@ -123,7 +124,9 @@ struct TokenFileLedgerTests {
         #expect(directory.names().isEmpty)
     }
 
-    @Test func `one that somebody made readable is removed all the same, at its own place`() throws {
+    @Test(.holds("241")) func `one that somebody made readable is removed all the same, at its own place`()
+        throws
+    {
         let writer = writer()
         let secret = try seal("token-1")
         // The first character of the name combines with the slash before it.
@@ -135,7 +138,7 @@ struct TokenFileLedgerTests {
         #expect(directory.names().isEmpty)
     }
 
-    @Test func `a list that is not ours is not read`() throws {
+    @Test(.holds("241")) func `a list that is not ours is not read`() throws {
         try directory.write("\(directory.path("victim"))\n", to: "token-files", mode: 0o644)
         try directory.write("mine", to: "victim")
         #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
@@ -149,7 +152,7 @@ struct TokenFileLedgerTests {
         }
     }
 
-    @Test func `a list that names another file removes nothing`() throws {
+    @Test(.holds("241")) func `a list that names another file removes nothing`() throws {
         let secret = try seal("token-1")
         let path = try directory.makeDirectory("files") + "/token"
         #expect(writer().write(secret, in: try content(.token, of: secret), to: path) == nil)
@@ -169,7 +172,7 @@ struct TokenFileLedgerTests {
         #expect([copy, key, draft, path].allSatisfy { File.exists($0) })
     }
 
-    @Test func `a file that somebody has changed in place stays`() throws {
+    @Test(.holds("241")) func `a file that somebody has changed in place stays`() throws {
         let secret = try seal("token-1")
         let path = try directory.makeDirectory("files") + "/token"
         #expect(writer().write(secret, in: try content(.token, of: secret), to: path) == nil)

@@ -30,7 +30,9 @@ struct TokenFilesTests {
         try await Polling.until(within: .seconds(20)) { self.text(agent) == text }
     }
 
-    @Test func `whoever has logged in finds the token, and whoever has logged out does not`() async throws {
+    @Test(.holds("240")) func `whoever has logged in finds the token, and whoever has logged out does not`()
+        async throws
+    {
         let agent = try await agent()
         #expect(text(agent) == nil)
         try await agent.logIn()
@@ -48,10 +50,13 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
-    @Test(arguments: [
-        (Duration.seconds(3600), Duration.seconds(600 + 60)), (.seconds(900), .seconds(300 + 60)),
-        (.seconds(60), .seconds(20 + 6)),
-    ])
+    @Test(
+        .holds("240"),
+        arguments: [
+            (Duration.seconds(3600), Duration.seconds(600 + 60)), (.seconds(900), .seconds(300 + 60)),
+            (.seconds(60), .seconds(20 + 6)),
+        ]
+    )
     func `another token is asked for before ten minutes or a third of its life are left`(
         lifetime: Duration,
         lead: Duration
@@ -70,7 +75,9 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
-    @Test func `a token of other scopes is fetched, and kept fresh though nobody asks`() async throws {
+    @Test(.holds("240")) func `a token of other scopes is fetched, and kept fresh though nobody asks`()
+        async throws
+    {
         let mail = TokenVariant(scopes: ["mail"], audience: "https://mail.example")
         let agent = try await agent { $0.variant = mail }
         try await agent.logIn()
@@ -97,7 +104,7 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
-    @Test func `it is gone while the agent is locked, and back afterwards`() async throws {
+    @Test(.holds("240")) func `it is gone while the agent is locked, and back afterwards`() async throws {
         let agent = try await agent()
         try await agent.logIn()
         let peer = try agent.peer()
@@ -112,7 +119,7 @@ struct TokenFilesTests {
         #expect(agent.directory.names(in: "tokens") == [])
     }
 
-    @Test func `a token that ends, or that a server refuses, does not stay`() async throws {
+    @Test(.holds("240")) func `a token that ends, or that a server refuses, does not stay`() async throws {
         let agent = try await agent()
         try await agent.logIn(lifetime: .seconds(100), isRenewable: false)
         #expect(text(agent) == "token-1")
@@ -148,7 +155,7 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
-    @Test func `a failed refresh leaves it until it ends`() async throws {
+    @Test(.holds("240")) func `a failed refresh leaves it until it ends`() async throws {
         let agent = try await agent()
         try await agent.logIn(lifetime: .seconds(600))
         await agent.advance(by: .seconds(600 - 260))
@@ -167,7 +174,9 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
-    @Test func `the end of the login takes it away, although the token is still good`() async throws {
+    @Test(.holds("240")) func `the end of the login takes it away, although the token is still good`()
+        async throws
+    {
         let agent = try await agent()
         try await agent.logIn(lifetime: .seconds(600))
         await agent.advance(by: .seconds(340))
@@ -180,7 +189,9 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
-    @Test func `links are replaced, not followed, and what somebody puts there stays`() async throws {
+    @Test(.holds("241")) func `links are replaced, not followed, and what somebody puts there stays`()
+        async throws
+    {
         let agent = try await agent()
         let path = path(in: agent.directory)
         let other = try agent.directory.write("mine", to: "other")
@@ -197,7 +208,8 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
-    @Test func `a directory that others can write gets no token, and the log and the doctor say so`()
+    @Test(.holds("241"))
+    func `a directory that others can write gets no token, and the log and the doctor say so`()
         async throws
     {
         let agent = try await agent()

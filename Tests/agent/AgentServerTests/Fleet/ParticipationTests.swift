@@ -11,7 +11,9 @@ import TokenCore
 /// A keeper that joins its fleet's store, works with it and leaves it.
 @Suite(.timeLimit(.minutes(10)))
 struct ParticipationTests {
-    @Test func `a record under an older key is sealed anew as soon as it is taken over`() async throws {
+    @Test(.holds("267")) func `a record under an older key is sealed anew as soon as it is taken over`()
+        async throws
+    {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory, epoch: 2)
         fleet.write(login: 5, generation: 3, token: "token-1", epoch: 1)
@@ -22,7 +24,7 @@ struct ParticipationTests {
         await agent.stop()
     }
 
-    @Test func `what a removed host has got meanwhile is spent too`() async throws {
+    @Test(.holds("267")) func `what a removed host has got meanwhile is spent too`() async throws {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory)
         fleet.write(login: 5, generation: 0, token: "token-1")
@@ -44,7 +46,7 @@ struct ParticipationTests {
         await agent.stop()
     }
 
-    @Test func `what a host with an older key has got first is spent too`() async throws {
+    @Test(.holds("267")) func `what a host with an older key has got first is spent too`() async throws {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory, epoch: 2)
         fleet.write(login: 5, generation: 0, token: "token-1", epoch: 1)

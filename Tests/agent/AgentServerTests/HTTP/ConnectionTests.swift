@@ -94,16 +94,19 @@ struct ConnectionTests {
         #expect(agent.received.map(\.request.body) == [Array("{}".utf8)])
     }
 
-    @Test func `a body too long is refused instead of asked for`() throws {
+    @Test(.holds("7")) func `a body too long is refused instead of asked for`() throws {
         send(
             "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nExpect: 100-continue\r\nContent-Length: 65537\r\n\r\n"
         )
         #expect(received().hasPrefix("HTTP/1.1 413 "))
     }
 
-    @Test(arguments: [
-        "G", get.dropLast(2) + "", "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 2\r\n\r\n{",
-    ])
+    @Test(
+        .holds("10"),
+        arguments: [
+            "G", get.dropLast(2) + "", "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 2\r\n\r\n{",
+        ]
+    )
     func `a request must be whole within five seconds`(start: String) throws {
         send(start)
         bench.advance(by: .milliseconds(4_999))
@@ -115,7 +118,7 @@ struct ConnectionTests {
         #expect(!peer.isOpen)
     }
 
-    @Test func `trickling does not win time`() throws {
+    @Test(.holds("10")) func `trickling does not win time`() throws {
         for byte in Self.get.utf8.prefix(6) {
             send(String(decoding: [byte], as: UTF8.self))
             bench.advance(by: .milliseconds(900))

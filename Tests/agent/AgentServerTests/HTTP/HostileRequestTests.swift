@@ -58,7 +58,7 @@ struct HostileRequestTests {
         return all
     }()
 
-    @Test func `each is refused or closed, and the agent goes on`() async throws {
+    @Test(.holds("8")) func `each is refused or closed, and the agent goes on`() async throws {
         let agent = try await AgentHarness()
         #expect(Self.corpus.count > 200)
         let honest = try agent.peer()
@@ -77,12 +77,15 @@ struct HostileRequestTests {
         await agent.stop()
     }
 
-    @Test(arguments: [
-        "GET /\(String(repeating: "a", count: 5_000)) HTTP/1.1\r\nHost: tokenagent\r\n\r\n",
-        "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX: \(String(repeating: "b", count: 9_000))\r\n\r\n",
-        "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 65537\r\n\r\n",
-        "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 4294967295\r\n\r\n",
-    ])
+    @Test(
+        .holds("7"),
+        arguments: [
+            "GET /\(String(repeating: "a", count: 5_000)) HTTP/1.1\r\nHost: tokenagent\r\n\r\n",
+            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX: \(String(repeating: "b", count: 9_000))\r\n\r\n",
+            "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 65537\r\n\r\n",
+            "POST /v1/lock HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 4294967295\r\n\r\n",
+        ]
+    )
     func `what is too long ends its own connection and no other`(text: String) async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import AgentServer
@@ -80,84 +81,93 @@ struct RequestParserTests {
         #expect(try parser.next(from: &input) == .needsMore)
     }
 
-    @Test(arguments: [
-        ("GET /v1 HTTP/1.1\r\n\r\n", RequestError.wrongHost),
-        ("GET /v1 HTTP/1.1\r\nHost:\r\n\r\n", .wrongHost),
-        ("GET /v1 HTTP/1.1\r\nHost: evil.example\r\n\r\n", .wrongHost),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent.evil.example\r\n\r\n", .wrongHost),
-        ("GET /v1 HTTP/1.1\r\nHost: to\u{212A}enagent\r\n\r\n", .wrongHost),
-        ("GET /v1 HTTP/1.1\r\nHost: localho\u{17F}t\r\n\r\n", .wrongHost),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\u{200D}\r\n\r\n", .wrongHost),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nExpect: 100-continue\u{301}\r\n\r\n", .unknownExpectation),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nHost: tokenagent\r\n\r\n", .wrongHost),
-        ("GET http://evil.example/v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .wrongHost),
-        ("GET https://tokenagent/v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nOrigin: http://tokenagent\r\n\r\n", .fromBrowser),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nOrigin:\r\n\r\n", .fromBrowser),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nreferer: x\r\n\r\n", .fromBrowser),
-        ("GET /v1 HTTP/1.1\r\nHost: evil\r\nOrigin: http://evil\r\n\r\n", .fromBrowser),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: cross-site\r\n\r\n", .fromBrowser),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nsec-fetch-site: same-origin\r\n\r\n", .fromBrowser),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: same-site\r\n\r\n", .fromBrowser),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site:\r\n\r\n", .fromBrowser),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: none, none\r\n\r\n", .fromBrowser),
-        (
-            "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: x\r\n\r\n",
-            .fromBrowser
-        ),
-        ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nTransfer-Encoding: chunked\r\n\r\n", .chunkedBody),
-        (
-            "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nTransfer-Encoding: x\r\nContent-Length: 1\r\n\r\n",
-            .malformed
-        ),
-        (
-            "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
-            .malformed
-        ),
-        ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 1, 1\r\n\r\n", .malformed),
-        ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: -1\r\n\r\n", .malformed),
-        ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: +1\r\n\r\n", .malformed),
-        ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 0x1\r\n\r\n", .malformed),
-        ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length:\r\n\r\n", .malformed),
-        ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 65537\r\n\r\n", .bodyTooLong),
-        (
-            "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 99999999999999999999\r\n\r\n",
-            .bodyTooLong
-        ),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\n folded\r\n\r\n", .malformed),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX : y\r\n\r\n", .malformed),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\n: y\r\n\r\n", .malformed),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nno colon\r\n\r\n", .malformed),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX: a\u{0}b\r\n\r\n", .malformed),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX: a\rb\r\n\r\n", .malformed),
-        ("GET /v1 HTTP/1.1\nHost: tokenagent\n\n", .malformed),
-        ("GET  /v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("GET /v 1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("GET /v1#x HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("GET /v1\u{7F} HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("GET /vé HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("GET v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("OPTIONS * HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("CONNECT tokenagent:80 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("GE(T /v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("GET /v1\r\n\r\n", .malformed),
-        ("GET /v1 http/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
-        ("GET /v1 HTTP/2.0\r\nHost: tokenagent\r\n\r\n", .unsupportedVersion),
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", .unsupportedVersion),
-        ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nExpect: coffee\r\n\r\n", .unknownExpectation),
-        ("\u{16}\u{3}\u{1}\u{2}\n", .malformed),
-    ])
+    @Test(
+        .holds("8"),
+        arguments: [
+            ("GET /v1 HTTP/1.1\r\n\r\n", RequestError.wrongHost),
+            ("GET /v1 HTTP/1.1\r\nHost:\r\n\r\n", .wrongHost),
+            ("GET /v1 HTTP/1.1\r\nHost: evil.example\r\n\r\n", .wrongHost),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent.evil.example\r\n\r\n", .wrongHost),
+            ("GET /v1 HTTP/1.1\r\nHost: to\u{212A}enagent\r\n\r\n", .wrongHost),
+            ("GET /v1 HTTP/1.1\r\nHost: localho\u{17F}t\r\n\r\n", .wrongHost),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\u{200D}\r\n\r\n", .wrongHost),
+            (
+                "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nExpect: 100-continue\u{301}\r\n\r\n",
+                .unknownExpectation
+            ),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nHost: tokenagent\r\n\r\n", .wrongHost),
+            ("GET http://evil.example/v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .wrongHost),
+            ("GET https://tokenagent/v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nOrigin: http://tokenagent\r\n\r\n", .fromBrowser),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nOrigin:\r\n\r\n", .fromBrowser),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nreferer: x\r\n\r\n", .fromBrowser),
+            ("GET /v1 HTTP/1.1\r\nHost: evil\r\nOrigin: http://evil\r\n\r\n", .fromBrowser),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: cross-site\r\n\r\n", .fromBrowser),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nsec-fetch-site: same-origin\r\n\r\n", .fromBrowser),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: same-site\r\n\r\n", .fromBrowser),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site:\r\n\r\n", .fromBrowser),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: none, none\r\n\r\n", .fromBrowser),
+            (
+                "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: x\r\n\r\n",
+                .fromBrowser
+            ),
+            ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nTransfer-Encoding: chunked\r\n\r\n", .chunkedBody),
+            (
+                "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nTransfer-Encoding: x\r\nContent-Length: 1\r\n\r\n",
+                .malformed
+            ),
+            (
+                "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+                .malformed
+            ),
+            ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 1, 1\r\n\r\n", .malformed),
+            ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: -1\r\n\r\n", .malformed),
+            ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: +1\r\n\r\n", .malformed),
+            ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 0x1\r\n\r\n", .malformed),
+            ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length:\r\n\r\n", .malformed),
+            ("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 65537\r\n\r\n", .bodyTooLong),
+            (
+                "POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 99999999999999999999\r\n\r\n",
+                .bodyTooLong
+            ),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\n folded\r\n\r\n", .malformed),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX : y\r\n\r\n", .malformed),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\n: y\r\n\r\n", .malformed),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nno colon\r\n\r\n", .malformed),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX: a\u{0}b\r\n\r\n", .malformed),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nX: a\rb\r\n\r\n", .malformed),
+            ("GET /v1 HTTP/1.1\nHost: tokenagent\n\n", .malformed),
+            ("GET  /v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("GET /v 1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("GET /v1#x HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("GET /v1\u{7F} HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("GET /vé HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("GET v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("OPTIONS * HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("CONNECT tokenagent:80 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("GE(T /v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("GET /v1\r\n\r\n", .malformed),
+            ("GET /v1 http/1.1\r\nHost: tokenagent\r\n\r\n", .malformed),
+            ("GET /v1 HTTP/2.0\r\nHost: tokenagent\r\n\r\n", .unsupportedVersion),
+            ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", .unsupportedVersion),
+            ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nExpect: coffee\r\n\r\n", .unknownExpectation),
+            ("\u{16}\u{3}\u{1}\u{2}\n", .malformed),
+        ]
+    )
     func `what two readers might read differently is refused`(text: String, refusal: RequestError) {
         var parser = RequestParser(limits: RequestLimits())
         var input = ByteBuffer(string: text)
         #expect(throws: refusal) { try parser.next(from: &input) }
     }
 
-    @Test(arguments: [
-        (4_096, 8_192, nil),
-        (4_097, 100, RequestError.lineTooLong),
-        (100, 8_193, .headersTooLong),
-    ])
+    @Test(
+        .holds("7"),
+        arguments: [
+            (4_096, 8_192, nil),
+            (4_097, 100, RequestError.lineTooLong),
+            (100, 8_193, .headersTooLong),
+        ]
+    )
     func `line and headers have exact limits`(line: Int, headers: Int, refusal: RequestError?) throws {
         let text = Self.request(lineCount: line, headersCount: headers)
         var parser = RequestParser(limits: RequestLimits())
@@ -172,7 +182,7 @@ struct RequestParserTests {
         #expect(throws: refusal) { try parser.next(from: &input) }
     }
 
-    @Test func `a line or head that never ends is refused before its end`() {
+    @Test(.holds("7")) func `a line or head that never ends is refused before its end`() {
         var parser = RequestParser(limits: RequestLimits())
         var line = ByteBuffer(repeating: UInt8(ascii: "a"), count: 4_098)
         #expect(throws: RequestError.lineTooLong) { try parser.next(from: &line) }
@@ -181,7 +191,7 @@ struct RequestParserTests {
         #expect(throws: RequestError.headersTooLong) { try parser.next(from: &head) }
     }
 
-    @Test func `a body of 65536 bytes is taken`() throws {
+    @Test(.holds("7")) func `a body of 65536 bytes is taken`() throws {
         var parser = RequestParser(limits: RequestLimits())
         var input = ByteBuffer(string: "POST / HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 65536\r\n\r\n")
         #expect(try parser.next(from: &input) == .needsMore)
@@ -220,7 +230,7 @@ struct RequestParserTests {
         #expect(request?.head.prefersPlainText == isPlain)
     }
 
-    @Test func `random bytes are refused or wait, never crash`() {
+    @Test(.holds("8")) func `random bytes are refused or wait, never crash`() {
         var random = SystemRandomNumberGenerator()
         let words = [
             "GET ", "/v1", " HTTP/1.1\r\n", "Host: tokenagent\r\n", "\r\n", ":", "\n", "\r", "\u{0}", "é",

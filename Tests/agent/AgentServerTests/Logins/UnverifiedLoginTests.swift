@@ -46,7 +46,9 @@ struct UnverifiedLoginTests {
         )
     }
 
-    @Test func `that the account is unknown is said at the login and in the status`() async throws {
+    @Test(.holds("98")) func `that the account is unknown is said at the login and in the status`()
+        async throws
+    {
         let (login, status) = try await notes(scopes: ["openid", "read"])
         #expect(status == ["account_unknown"])
         #expect(login.contains("\"done\"") && login.contains("\"account_unknown\""), "\(login)")

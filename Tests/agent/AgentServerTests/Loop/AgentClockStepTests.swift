@@ -21,7 +21,9 @@ struct AgentClockStepTests {
     }
 
     /// Case clock-step.
-    @Test func `a token is refreshed before it is given out after a step of the wall clock`() async throws {
+    @Test(.holds("106")) func `a token is refreshed before it is given out after a step of the wall clock`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn(token: token(of: agent, endsIn: 3600))
         let peer = try agent.peer()
@@ -36,7 +38,8 @@ struct AgentClockStepTests {
         await agent.stop()
     }
 
-    @Test func `housekeeping notices a step, and every session is refreshed at its issuer's pace`()
+    @Test(.holds("106"))
+    func `housekeeping notices a step, and every session is refreshed at its issuer's pace`()
         async throws
     {
         let agent = try await AgentHarness()
@@ -58,7 +61,7 @@ struct AgentClockStepTests {
         await agent.stop()
     }
 
-    @Test(arguments: [true, false])
+    @Test(.holds("106"), arguments: [true, false])
     func `a server that is away keeps a token in use until its own end`(isPast: Bool) async throws {
         let agent = try await AgentHarness()
         let first = token(of: agent, endsIn: isPast ? 3600 : 100_000)

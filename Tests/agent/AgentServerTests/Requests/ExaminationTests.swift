@@ -89,10 +89,13 @@ struct ExaminationTests {
         await agent.stop()
     }
 
-    @Test(arguments: [
-        "", "{}", #"{"resource":1}"#, #"{"issuer":7}"#, #"{"issuer":"x","ca_file":[]}"#, #"{"url":"x"}"#,
-        "[]",
-    ])
+    @Test(
+        .holds("191"),
+        arguments: [
+            "", "{}", #"{"resource":1}"#, #"{"issuer":7}"#, #"{"issuer":"x","ca_file":[]}"#, #"{"url":"x"}"#,
+            "[]",
+        ]
+    )
     func `a request that is no examination is refused`(body: String) async throws {
         let agent = try await AgentHarness(diagnostics: HeldIssuers())
         let answer = try await agent.peer().exchange("POST", "/v1/examine", body: body)
@@ -101,7 +104,9 @@ struct ExaminationTests {
         await agent.stop()
     }
 
-    @Test func `four issuers are looked at at a time, and one that is done makes room`() async throws {
+    @Test(.holds("191")) func `four issuers are looked at at a time, and one that is done makes room`()
+        async throws
+    {
         let issuers = HeldIssuers()
         let agent = try await AgentHarness(diagnostics: issuers)
         var peers: [SocketPeer] = []

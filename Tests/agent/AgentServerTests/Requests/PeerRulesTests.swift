@@ -47,7 +47,7 @@ struct PeerRulesTests {
         }
     }
 
-    @Test(arguments: kinds.indices)
+    @Test(.holds("6"), arguments: kinds.indices)
     func `what the rules do not show is nowhere to be seen`(index: Int) async throws {
         let (facts, sees) = Self.kinds[index]
         let processes = ScriptedProcesses()
@@ -75,7 +75,7 @@ struct PeerRulesTests {
         await agent.stop()
     }
 
-    @Test func `a hidden session is answered for like one that does not exist`() async throws {
+    @Test(.holds("6")) func `a hidden session is answered for like one that does not exist`() async throws {
         let processes = ScriptedProcesses()
         processes.next(program: "/usr/bin/curl")
         let agent = try await Self.agent(processes)
@@ -103,7 +103,7 @@ struct PeerRulesTests {
         await agent.stop()
     }
 
-    @Test func `events of a hidden session reach only those who may see it`() async throws {
+    @Test(.holds("6")) func `events of a hidden session reach only those who may see it`() async throws {
         let processes = ScriptedProcesses()
         let agent = try await Self.agent(processes)
         processes.next(program: "/usr/bin/curl")
@@ -140,7 +140,8 @@ struct PeerRulesTests {
         await agent.stop()
     }
 
-    @Test func `a hidden name and an unknown one are the same work, whatever else the request says`()
+    @Test(.holds("6"))
+    func `a hidden name and an unknown one are the same work, whatever else the request says`()
         async throws
     {
         let processes = ScriptedProcesses()
@@ -170,7 +171,7 @@ struct PeerRulesTests {
         await agent.stop()
     }
 
-    @Test func `rules that a reload brings hold at once`() async throws {
+    @Test(.holds("6")) func `rules that a reload brings hold at once`() async throws {
         let processes = ScriptedProcesses()
         processes.next(program: "/usr/bin/curl")
         let agent = try await Self.agent(processes)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 
@@ -40,7 +41,8 @@ struct ProofTests {
         await agent.stop()
     }
 
-    @Test func `a request that waits gets the proof of the token it waited for`() async throws {
+    @Test(.holds("O53")) func `a request that waits gets the proof of the token it waited for`() async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn(isBound: true)
         await agent.advance(by: .seconds(3_700))

@@ -131,7 +131,9 @@ struct ReportTests {
         await agent.stop()
     }
 
-    @Test func `a refused token is not handed out again, also when the server is away`() async throws {
+    @Test(.holds("141")) func `a refused token is not handed out again, also when the server is away`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn()
         let peer = try agent.peer()
@@ -182,13 +184,17 @@ struct ReportTests {
     }
 
     /// Further members of a report of status 401, the number of reports, and whether they end the login.
-    @Test(arguments: [
-        ("", 3, false), (#","host":"api.example.com""#, 1, false), (#","host":"api.example.com""#, 2, true),
-        (#","host":"other.example""#, 3, false), (#","host":"api.example.com/x""#, 3, false),
-        (#","www_authenticate":"Bearer error=\"invalid_token\"""#, 1, true),
-        (#","www_authenticate":"Bearer error=\"insufficient_scope\"""#, 3, false),
-        (#","body":"{\"error\":\"access_token_expired\"}""#, 1, true),
-    ])
+    @Test(
+        .holds("141"),
+        arguments: [
+            ("", 3, false), (#","host":"api.example.com""#, 1, false),
+            (#","host":"api.example.com""#, 2, true),
+            (#","host":"other.example""#, 3, false), (#","host":"api.example.com/x""#, 3, false),
+            (#","www_authenticate":"Bearer error=\"invalid_token\"""#, 1, true),
+            (#","www_authenticate":"Bearer error=\"insufficient_scope\"""#, 3, false),
+            (#","body":"{\"error\":\"access_token_expired\"}""#, 1, true),
+        ]
+    )
     func `a login that cannot be refreshed ends only with a refusal that is about its token`(
         more: String,
         times: Int,
@@ -244,7 +250,8 @@ struct ReportTests {
         await agent.stop()
     }
 
-    @Test func `a refresh of a refused token that cannot be replaced follows the rule for reports`()
+    @Test(.holds("141"))
+    func `a refresh of a refused token that cannot be replaced follows the rule for reports`()
         async throws
     {
         let agent = try await AgentHarness()

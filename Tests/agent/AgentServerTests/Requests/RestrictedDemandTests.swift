@@ -10,13 +10,16 @@ import TokenCore
 /// Requests of the peers of a `[[socket]]` for tokens with other scopes, and for refreshes by reports.
 @Suite(.timeLimit(.minutes(10)))
 struct RestrictedDemandTests {
-    @Test(arguments: [
-        ("scope=mail", "scopes", false), ("scope=mail&audience=a", "scopes", false),
-        ("scope=read", "", true),
-        ("audience=https://api.example", "", true), ("scope=read&audience=https://api.example", "", true),
-        ("scope=read+mail", "scopes", false), ("audience=https://API.example", "audiences", false),
-        ("scope=", "", true), ("kind=access", "", true),
-    ])
+    @Test(
+        .holds("21"),
+        arguments: [
+            ("scope=mail", "scopes", false), ("scope=mail&audience=a", "scopes", false),
+            ("scope=read", "", true),
+            ("audience=https://api.example", "", true), ("scope=read&audience=https://api.example", "", true),
+            ("scope=read+mail", "scopes", false), ("audience=https://API.example", "audiences", false),
+            ("scope=", "", true), ("kind=access", "", true),
+        ]
+    )
     func `other scopes and audiences are those its table names`(
         query: String,
         key: String,
@@ -59,7 +62,9 @@ struct RestrictedDemandTests {
         await agent.stop()
     }
 
-    @Test func `one token is made for it at a time, and what the owner wants comes first`() async throws {
+    @Test(.holds("21")) func `one token is made for it at a time, and what the owner wants comes first`()
+        async throws
+    {
         let names = (0..<150).map { ByteText("a\($0)") }
         let agent = try await RestrictedSocketTests.agent(audiences: Set(names))
         // The login's token is older than the tokens requested from here on.
@@ -136,7 +141,7 @@ struct RestrictedDemandTests {
         )
     }
 
-    @Test func `a report there has the session refreshed once a minute`() async throws {
+    @Test(.holds("21")) func `a report there has the session refreshed once a minute`() async throws {
         let agent = try await RestrictedSocketTests.agent()
         let peer = try SocketPeer(RestrictedSocketTests.path(agent))
         try peer.send(report("token-1"))
@@ -158,7 +163,7 @@ struct RestrictedDemandTests {
         await agent.stop()
     }
 
-    @Test
+    @Test(.holds("21"))
     func `more life than a good token has left is given once a minute there, and more than any has never`()
         async throws
     {
@@ -209,10 +214,13 @@ struct RestrictedDemandTests {
         await agent.stop()
     }
 
-    @Test(arguments: [
-        #","body":"{\"code\":\"token_revoked\"}""#, #","body":"{\"requiresReauth\":true}""#,
-        #","www_authenticate":"Bearer error=\"token_revoked\"""#, "again",
-    ])
+    @Test(
+        .holds("21"),
+        arguments: [
+            #","body":"{\"code\":\"token_revoked\"}""#, #","body":"{\"requiresReauth\":true}""#,
+            #","www_authenticate":"Bearer error=\"token_revoked\"""#, "again",
+        ]
+    )
     func `a report there ends nothing`(more: String) async throws {
         let agent = try await RestrictedSocketTests.agent {
             $0.sessions[AgentHarness.work]?.endsWithSecondRefusal = true

@@ -41,7 +41,7 @@ struct RestrictedSocketTests {
 
     static func path(_ agent: AgentHarness) -> String { agent.directory.path("shared/work.sock") }
 
-    @Test func `it gives out tokens of its sessions`() async throws {
+    @Test(.holds("21")) func `it gives out tokens of its sessions`() async throws {
         let agent = try await Self.agent()
         let peer = try SocketPeer(Self.path(agent))
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
@@ -55,7 +55,7 @@ struct RestrictedSocketTests {
         await agent.stop()
     }
 
-    @Test func `it says what its sessions are for, and nothing of the login`() async throws {
+    @Test(.holds("21")) func `it says what its sessions are for, and nothing of the login`() async throws {
         let agent = try await Self.agent {
             $0.sessions[AgentHarness.work]?.hosts = ["git.example.com"]
             $0.sessions[AgentHarness.work]?.resource = "https://git.example.com/mcp"
@@ -78,7 +78,7 @@ struct RestrictedSocketTests {
         await agent.stop()
     }
 
-    @Test func `a session it is not for is unknown there`() async throws {
+    @Test(.holds("21")) func `a session it is not for is unknown there`() async throws {
         let agent = try await Self.agent()
         let peer = try SocketPeer(Self.path(agent))
         let other = try await peer.exchange("GET", "/v1/sessions/home/token")
@@ -89,16 +89,19 @@ struct RestrictedSocketTests {
         await agent.stop()
     }
 
-    @Test(arguments: [
-        ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/login"),
-        ("POST", "/v1/sessions/work/login/1"), ("POST", "/v1/sessions/work/logout"),
-        ("POST", "/v1/sessions/work/client-secret"), ("GET", "/v1/events"),
-        ("GET", "/v1/metrics"), ("GET", "/v1/doctor"), ("POST", "/v1/examine"), ("GET", "/v1/audit"),
-        ("POST", "/v1/lock"), ("POST", "/v1/restrict"),
-        ("POST", "/v1/unlock"), ("POST", "/v1/reload"), ("POST", "/v1/shutdown"), ("GET", "/v1/vault"),
-        ("POST", "/v1/vault/init"), ("POST", "/v1/vault/slots"), ("DELETE", "/v1/vault/slots/0"),
-        ("POST", "/v1/vault/passwd"), ("POST", "/v1/vault/rekey"), ("GET", "/v1/nonsense"), ("GET", "/"),
-    ])
+    @Test(
+        .holds("21", "191"),
+        arguments: [
+            ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/login"),
+            ("POST", "/v1/sessions/work/login/1"), ("POST", "/v1/sessions/work/logout"),
+            ("POST", "/v1/sessions/work/client-secret"), ("GET", "/v1/events"),
+            ("GET", "/v1/metrics"), ("GET", "/v1/doctor"), ("POST", "/v1/examine"), ("GET", "/v1/audit"),
+            ("POST", "/v1/lock"), ("POST", "/v1/restrict"),
+            ("POST", "/v1/unlock"), ("POST", "/v1/reload"), ("POST", "/v1/shutdown"), ("GET", "/v1/vault"),
+            ("POST", "/v1/vault/init"), ("POST", "/v1/vault/slots"), ("DELETE", "/v1/vault/slots/0"),
+            ("POST", "/v1/vault/passwd"), ("POST", "/v1/vault/rekey"), ("GET", "/v1/nonsense"), ("GET", "/"),
+        ]
+    )
     func `everything else is denied`(method: String, target: String) async throws {
         let agent = try await Self.agent()
         let body = method == "POST" ? "{}" : nil
@@ -118,7 +121,11 @@ struct RestrictedSocketTests {
         #expect(!File.exists(path))
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can become another user"), arguments: [false, true])
+    @Test(
+        .holds("21"),
+        .enabled(if: geteuid() == 0, "only root can become another user"),
+        arguments: [false, true]
+    )
     func `another user is let in only where it is named`(isNamed: Bool) async throws {
         let agent = try await Self.agent(users: isNamed ? [65_534] : [65_533], mode: 0o666)
         chmod(agent.directory.path, 0o755)
@@ -140,7 +147,7 @@ struct RestrictedSocketTests {
         await agent.stop()
     }
 
-    @Test func `a reload opens, changes and closes them`() async throws {
+    @Test(.holds("21")) func `a reload opens, changes and closes them`() async throws {
         let agent = try await Self.agent()
         let (first, second) = (Self.path(agent), agent.directory.path("shared/home.sock"))
         let peer = try SocketPeer(first)

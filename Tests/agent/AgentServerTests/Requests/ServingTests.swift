@@ -94,7 +94,7 @@ struct ServingTests {
         await agent.stop()
     }
 
-    @Test func `a thousand requests for an expired token cost one refresh`() async throws {
+    @Test(.holds("114")) func `a thousand requests for an expired token cost one refresh`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn(lifetime: .seconds(100))
         agent.time.advance(by: .seconds(100))
@@ -120,7 +120,9 @@ struct ServingTests {
         await agent.stop()
     }
 
-    @Test func `a session whose server hangs delays no other, and serves its own good token`() async throws {
+    @Test(.holds("89")) func `a session whose server hangs delays no other, and serves its own good token`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn(AgentHarness.work)
         try await agent.logIn(AgentHarness.home, token: "home-1", lifetime: .seconds(7200))
@@ -235,7 +237,7 @@ struct ServingTests {
         await agent.stop()
     }
 
-    @Test func `a machine that wakes up tries again what it could not send`() async throws {
+    @Test(.holds("107")) func `a machine that wakes up tries again what it could not send`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
         await agent.runtime.housekeep()
@@ -267,7 +269,9 @@ struct ServingTests {
         await agent.stop()
     }
 
-    @Test func `each combination of scope and audience has one refresh and one token`() async throws {
+    @Test(.holds("115")) func `each combination of scope and audience has one refresh and one token`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn()
         let first = try agent.peer()

@@ -28,7 +28,7 @@ struct StepUpTests {
         try #require(try JSONValue(parsing: answer.body.utf8).object)
     }
 
-    @Test func `a report says what to ask for, and the token stays`() async throws {
+    @Test(.holds("195")) func `a report says what to ask for, and the token stays`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()
         let peer = try agent.peer()
@@ -53,7 +53,9 @@ struct StepUpTests {
         await agent.stop()
     }
 
-    @Test func `for tokens made from others the login is the one at the beginning`() async throws {
+    @Test(.holds("195")) func `for tokens made from others the login is the one at the beginning`()
+        async throws
+    {
         let agent = try await AgentHarness.configured { configuration, _ in
             configuration.sessions[AgentHarness.home]?.policy.startsByItself = true
             configuration.sessions[AgentHarness.home]?.loginSubstitute = .run("tokenctl login work")
@@ -80,7 +82,7 @@ struct StepUpTests {
         await agent.stop()
     }
 
-    @Test(arguments: ["cognito", "command"])
+    @Test(.holds("195"), arguments: ["cognito", "command"])
     func `where no login can ask for more nothing helps`(kind: String) async throws {
         let agent = try await AgentHarness.configured { configuration, _ in
             configuration.sessions[AgentHarness.work]?.kind = kind
@@ -94,7 +96,7 @@ struct StepUpTests {
         await agent.stop()
     }
 
-    @Test func `a restricted socket is told nothing of it`() async throws {
+    @Test(.holds("195")) func `a restricted socket is told nothing of it`() async throws {
         let agent = try await RestrictedSocketTests.agent()
         let peer = try SocketPeer(RestrictedSocketTests.path(agent))
         try peer.send(report("token-1", 403, Self.scope))

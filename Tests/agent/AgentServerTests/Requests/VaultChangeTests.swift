@@ -22,7 +22,7 @@ struct VaultChangeTests {
         beginning + (beginning == "{" || member.isEmpty ? "" : ",") + member + "}"
     }
 
-    @Test(arguments: changes)
+    @Test(.holds("52"), arguments: changes)
     func `without a secret of the store nothing is changed`(
         method: String,
         target: String,
@@ -112,7 +112,9 @@ struct VaultChangeTests {
     private static let wrong = #"{"old":"no","new":"x"}"#
     private static let right = #"{"old":"open sesame","new":"x"}"#
 
-    @Test func `while a passphrase is tried a refresh is asked for, stored and answered`() async throws {
+    @Test(.holds("52")) func `while a passphrase is tried a refresh is asked for, stored and answered`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn()
         agent.store.delayPassphrases()
@@ -129,7 +131,7 @@ struct VaultChangeTests {
         await agent.stop()
     }
 
-    @Test func `guesses wait for one another, and longer after each wrong one`() async throws {
+    @Test(.holds("52")) func `guesses wait for one another, and longer after each wrong one`() async throws {
         let agent = try await AgentHarness()
         for number in 1...3 {
             let peer = try agent.peer()

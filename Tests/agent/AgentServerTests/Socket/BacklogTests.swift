@@ -12,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct BacklogTests {
     /// Runs in its own process, because it needs a higher limit of descriptors.
-    @Test func `a thousand peers may wait to be accepted, at every socket`() async {
+    @Test(.holds("11")) func `a thousand peers may wait to be accepted, at every socket`() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

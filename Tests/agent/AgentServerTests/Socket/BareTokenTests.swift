@@ -45,7 +45,7 @@ struct BareTokenTests {
         return try await peer.wholeRest()
     }
 
-    @Test func `each program that connects is sent the token and the end`() async throws {
+    @Test(.holds("252")) func `each program that connects is sent the token and the end`() async throws {
         let agent = try await agent()
         try await agent.logIn()
         for _ in 0..<3 { #expect(try await read(agent) == "token-1") }
@@ -55,7 +55,7 @@ struct BareTokenTests {
         await agent.stop()
     }
 
-    @Test func `what a program says there does not matter`() async throws {
+    @Test(.holds("252")) func `what a program says there does not matter`() async throws {
         let agent = try await agent()
         try await agent.logIn()
         #expect(try await read(agent, saying: "GET /v1 HTTP/1.1\r\nHost: x\r\n\r\n") == "token-1")
@@ -65,7 +65,7 @@ struct BareTokenTests {
         await agent.stop()
     }
 
-    @Test func `many at once cost one refresh`() async throws {
+    @Test(.holds("252")) func `many at once cost one refresh`() async throws {
         let agent = try await agent()
         try await agent.logIn(lifetime: .seconds(100))
         await agent.advance(by: .seconds(99))
@@ -91,7 +91,7 @@ struct BareTokenTests {
         await agent.stop()
     }
 
-    @Test func `without a login reading fails, and the reason is in the log`() async throws {
+    @Test(.holds("252")) func `without a login reading fails, and the reason is in the log`() async throws {
         let agent = try await agent()
         #expect(try await read(agent) == nil)
         #expect(agent.log.lines.contains { $0.contains("no token for waiting peers") })
@@ -101,7 +101,9 @@ struct BareTokenTests {
         await agent.stop()
     }
 
-    @Test func `a locked agent lets reading fail if nobody unlocks it for a while`() async throws {
+    @Test(.holds("252")) func `a locked agent lets reading fail if nobody unlocks it for a while`()
+        async throws
+    {
         let agent = try await agent()
         try await agent.logIn()
         #expect(try await agent.peer().exchange("POST", "/v1/lock").status == 200)
@@ -112,7 +114,9 @@ struct BareTokenTests {
         await agent.stop()
     }
 
-    @Test func `an agent that is unlocked in time gives those who wait the token`() async throws {
+    @Test(.holds("252")) func `an agent that is unlocked in time gives those who wait the token`()
+        async throws
+    {
         let agent = try await agent()
         try await agent.logIn()
         #expect(try await agent.peer().exchange("POST", "/v1/lock").status == 200)
@@ -138,7 +142,7 @@ struct BareTokenTests {
         await agent.stop()
     }
 
-    @Test func `an agent that stops lets reading fail`() async throws {
+    @Test(.holds("252")) func `an agent that stops lets reading fail`() async throws {
         let agent = try await agent()
         try await agent.logIn(lifetime: .seconds(100))
         await agent.advance(by: .seconds(99))
@@ -165,7 +169,7 @@ struct BareTokenTests {
         return result.line
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+    @Test(.holds("252"), .enabled(if: geteuid() == 0, "only root can become another user"))
     func `a user that is not named is left waiting, not given an end`() async throws {
         let agent = try await agent(users: [65_533], mode: 0o666)
         try await agent.logIn()
@@ -178,7 +182,7 @@ struct BareTokenTests {
         await agent.stop()
     }
 
-    @Test func `a program that the session's rules keep away is left waiting`() async throws {
+    @Test(.holds("252")) func `a program that the session's rules keep away is left waiting`() async throws {
         let agent = try await agent()
         try await agent.logIn()
         #expect(try await look(agent) == "read b'token-1'")
@@ -190,7 +194,7 @@ struct BareTokenTests {
         await agent.stop()
     }
 
-    @Test func `another answer in the configuration opens the socket anew`() async throws {
+    @Test(.holds("252")) func `another answer in the configuration opens the socket anew`() async throws {
         let agent = try await agent()
         try await agent.logIn()
         agent.configuration.change { $0.sockets[0].writesToken = false }

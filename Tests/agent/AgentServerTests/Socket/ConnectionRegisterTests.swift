@@ -2,6 +2,7 @@
 
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import AgentServer
@@ -54,7 +55,7 @@ struct ConnectionRegisterTests {
         for new in [first, second, third] { #expect(!new.peer.isAtEnd) }
     }
 
-    @Test func `a request that nobody has read yet keeps its connection`() throws {
+    @Test(.holds("11")) func `a request that nobody has read yet keeps its connection`() throws {
         let bench = try Bench(perProcess: 1, overall: 100)
         let asking = try bench.connect(7, reading: false)
         asking.peer.write(Self.request)
@@ -86,7 +87,7 @@ struct ConnectionRegisterTests {
         #expect(!late.peer.isAtEnd)
     }
 
-    @Test func `where all are new the process that holds the most gives`() throws {
+    @Test(.holds("11")) func `where all are new the process that holds the most gives`() throws {
         let bench = try Bench(perProcess: 100, overall: 4)
         let modest = try bench.connect(7)
         let flood = try (0..<3).map { _ in try bench.connect(8) }
@@ -95,7 +96,7 @@ struct ConnectionRegisterTests {
         for kept in [modest, another] + flood.dropFirst() { #expect(kept.isIn && !kept.peer.isAtEnd) }
     }
 
-    @Test func `what a burst left idle is brought down to a process's share`() throws {
+    @Test(.holds("11")) func `what a burst left idle is brought down to a process's share`() throws {
         let bench = try Bench(perProcess: 2, overall: 100)
         let peers = try (0..<6).map { _ in try bench.connect(7).peer }
         bench.register.closeUnused()
@@ -105,7 +106,7 @@ struct ConnectionRegisterTests {
         #expect(peers.map(\.isAtEnd) == [true, true, true, true, false, false])
     }
 
-    @Test func `half a request holds no place against others for long`() throws {
+    @Test(.holds("11")) func `half a request holds no place against others for long`() throws {
         let bench = try Bench(perProcess: 100, overall: 2)
         let flood = try (0..<2).map { _ in try bench.connect(8).peer }
         for peer in flood { peer.write("GET /v1 HTTP/1.1\r\n") }

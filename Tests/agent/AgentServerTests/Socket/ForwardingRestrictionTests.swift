@@ -31,7 +31,9 @@ struct ForwardingTests {
         return peer
     }
 
-    @Test func `from then on it is like a connection at a socket for these sessions`() async throws {
+    @Test(.holds("250")) func `from then on it is like a connection at a socket for these sessions`()
+        async throws
+    {
         let agent = try await agent { $0.sessions[AgentHarness.work]?.hosts = ["git.example.com"] }
         let peer = try await peer(of: agent)
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
@@ -53,7 +55,7 @@ struct ForwardingTests {
         await agent.stop()
     }
 
-    @Test(arguments: Endpoint.allCases.filter { !$0.traits.worksAtRestrictedSocket })
+    @Test(.holds("250"), arguments: Endpoint.allCases.filter { !$0.traits.worksAtRestrictedSocket })
     func `nothing undoes it, and everything else is denied`(endpoint: Endpoint) async throws {
         let agent = try await agent()
         let peer = try await peer(of: agent)
@@ -67,14 +69,14 @@ struct ForwardingTests {
         await agent.stop()
     }
 
-    @Test func `other connections of the same process are not limited by it`() async throws {
+    @Test(.holds("250")) func `other connections of the same process are not limited by it`() async throws {
         let agent = try await agent()
         _ = try await peer(of: agent)
         #expect(try await agent.peer().exchange("GET", "/v1/sessions/home/token").status == 200)
         await agent.stop()
     }
 
-    @Test func `a request that follows at once is limited already`() async throws {
+    @Test(.holds("250")) func `a request that follows at once is limited already`() async throws {
         let agent = try await agent()
         let peer = try agent.peer()
         let restrict = SocketPeer.request("POST", "/v1/restrict", body: Self.body)
@@ -84,7 +86,7 @@ struct ForwardingTests {
         await agent.stop()
     }
 
-    @Test func `the audit log names the host, and not for what came before`() async throws {
+    @Test(.holds("250")) func `the audit log names the host, and not for what came before`() async throws {
         let agent = try await agent()
         let peer = try agent.peer()
         _ = try await peer.exchange("GET", "/v1/sessions/work/token")
@@ -98,7 +100,9 @@ struct ForwardingTests {
         await agent.stop()
     }
 
-    @Test func `reports for one host have a session refreshed once a minute, and end nothing`() async throws {
+    @Test(.holds("250")) func `reports for one host have a session refreshed once a minute, and end nothing`()
+        async throws
+    {
         let agent = try await agent { $0.sessions[AgentHarness.work]?.endCodes = ["token_revoked"] }
         let report = #"{"token":"token-1","status":401,"body":"{\"error\":\"token_revoked\"}"}"#
         let first = try await peer(of: agent)
@@ -135,7 +139,9 @@ struct ForwardingTests {
         await agent.stop()
     }
 
-    @Test func `a locked agent limits a connection too, and tells it nothing more`() async throws {
+    @Test(.holds("250")) func `a locked agent limits a connection too, and tells it nothing more`()
+        async throws
+    {
         let agent = try await agent()
         #expect(try await agent.peer().exchange("POST", "/v1/lock").status == 200)
         let peer = try await peer(of: agent)

@@ -14,7 +14,7 @@ struct ListeningSocketTests {
         directory = try TemporaryDirectory()
     }
 
-    @Test func `directory and socket are private whatever the umask`() async {
+    @Test(.holds("1")) func `directory and socket are private whatever the umask`() async {
         await #expect(processExitsWith: .success) {
             for mask: mode_t in [0, 0o777] {
                 let directory = try TemporaryDirectory()
@@ -30,7 +30,10 @@ struct ListeningSocketTests {
         }
     }
 
-    @Test(arguments: [(0o600, 0o700), (0o660, 0o711), (0o606, 0o711), (0o666, 0o711)] as [(mode_t, mode_t)])
+    @Test(
+        .holds("1"),
+        arguments: [(0o600, 0o700), (0o660, 0o711), (0o606, 0o711), (0o666, 0o711)] as [(mode_t, mode_t)]
+    )
     func `a directory that is made lets those pass whom the socket lets in`(mode: mode_t, made: mode_t) throws
     {
         let path = directory.path("a/b/x.sock")
@@ -40,7 +43,7 @@ struct ListeningSocketTests {
         for name in ["a", "a/b"] { #expect(File.mode(directory.path(name)) == made) }
     }
 
-    @Test func `the umask is as before afterwards`() throws {
+    @Test(.holds("1")) func `the umask is as before afterwards`() throws {
         let before = umask(0o022)
         umask(before)
         close(try ListeningSocket.bind(to: directory.path("run/agent.sock")).descriptor)
@@ -48,7 +51,7 @@ struct ListeningSocketTests {
         #expect(after == before)
     }
 
-    @Test func `a live agent is left alone`() throws {
+    @Test(.holds("15")) func `a live agent is left alone`() throws {
         let path = directory.path("run/agent.sock")
         let first = try ListeningSocket.bind(to: path)
         defer { close(first.descriptor) }
@@ -56,7 +59,7 @@ struct ListeningSocketTests {
         #expect(first.isInPlace)
     }
 
-    @Test func `what a killed agent left is taken over`() throws {
+    @Test(.holds("15")) func `what a killed agent left is taken over`() throws {
         let path = directory.path("run/agent.sock")
         close(try ListeningSocket.bind(to: path).descriptor)
         #expect(File.exists(path))
@@ -66,7 +69,7 @@ struct ListeningSocketTests {
         #expect(File.mode(path) == 0o600)
     }
 
-    @Test func `of many agents that start at once one listens`() async throws {
+    @Test(.holds("15")) func `of many agents that start at once one listens`() async throws {
         let path = directory.path("run/agent.sock")
         close(try ListeningSocket.bind(to: path).descriptor)
         for _ in 0..<200 {
@@ -84,14 +87,14 @@ struct ListeningSocketTests {
         }
     }
 
-    @Test func `something else at the path is not touched`() throws {
+    @Test(.holds("2")) func `something else at the path is not touched`() throws {
         try directory.makeDirectory("run")
         let path = try directory.write("mine", to: "run/agent.sock")
         #expect(throws: ListenFailure.occupied(path: path)) { try ListeningSocket.bind(to: path) }
         #expect(File.text(path) == "mine")
     }
 
-    @Test func `a path of 107 bytes works and one of 108 is refused`() throws {
+    @Test(.holds("18")) func `a path of 107 bytes works and one of 108 is refused`() throws {
         let room = ListeningSocket.maximumPathLength - directory.path("/").utf8.count
         let path = directory.path("/" + String(repeating: "s", count: room))
         #expect(path.utf8.count == 107)
@@ -101,7 +104,7 @@ struct ListeningSocketTests {
         }
     }
 
-    @Test(arguments: ["link", "open", "file", "below-open"])
+    @Test(.holds("2"), arguments: ["link", "open", "file", "below-open"])
     func `a directory others could change is refused and stays as it is`(kind: String) throws {
         let run = directory.path("run")
         switch kind {
@@ -119,7 +122,7 @@ struct ListeningSocketTests {
         #expect(!File.exists(directory.path("target/agent.sock")))
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can give a directory away"))
+    @Test(.holds("2"), .enabled(if: geteuid() == 0, "only root can give a directory away"))
     func `a directory of another user is refused`() throws {
         let run = try directory.makeDirectory("run")
         chown(run, 65_534, 65_534)
@@ -128,7 +131,7 @@ struct ListeningSocketTests {
         }
     }
 
-    @Test func `only a listening Unix socket is inherited, and its file is not ours`() throws {
+    @Test(.holds("17")) func `only a listening Unix socket is inherited, and its file is not ours`() throws {
         let path = directory.path("run/agent.sock")
         let descriptor = try ListeningSocket.bind(to: path).descriptor
         defer { close(descriptor) }
@@ -167,7 +170,7 @@ struct ListeningSocketTests {
         #expect(witness.facts != nil)
     }
 
-    @Test func `a socket that is no longer at its path is noticed and not removed`() throws {
+    @Test(.holds("16")) func `a socket that is no longer at its path is noticed and not removed`() throws {
         let path = directory.path("run/agent.sock")
         let socket = try ListeningSocket.bind(to: path)
         defer { close(socket.descriptor) }

@@ -9,7 +9,7 @@ import TokenCore
 /// Checks that a peer is still the program that connected, and that it sends its own requests.
 @Suite(.timeLimit(.minutes(10)))
 struct PeerVerifierTests {
-    @Test func `a peer that has become another program since it came is nobody`() async throws {
+    @Test(.holds("5")) func `a peer that has become another program since it came is nobody`() async throws {
         let processes = ScriptedProcesses()
         processes.next(program: "/usr/bin/evil", image: "1:1")
         let agent = try await PeerRulesTests.agent(processes)
@@ -25,7 +25,7 @@ struct PeerVerifierTests {
         await agent.stop()
     }
 
-    @Test(arguments: [true, false])
+    @Test(.holds("5"), arguments: [true, false])
     func `what a peer has waited for goes only to the program that asked`(isSame: Bool) async throws {
         let processes = ScriptedProcesses()
         processes.next(program: PeerRulesTests.git, image: "1:1")
@@ -52,7 +52,7 @@ struct PeerVerifierTests {
         await agent.stop()
     }
 
-    @Test(arguments: ["connector", "child", "both", "stranger"])
+    @Test(.holds("5"), arguments: ["connector", "child", "both", "stranger"])
     func `a connection is nobody's once another process has written to it`(writer: String) async throws {
         let processes = ScriptedProcesses()
         processes.next(program: PeerRulesTests.git)
@@ -129,7 +129,8 @@ struct PeerVerifierTests {
         await agent.stop()
     }
 
-    @Test func `a peer that has ended is nobody, whoever holds its connection now`() async throws {
+    @Test(.holds("5")) func `a peer that has ended is nobody, whoever holds its connection now`() async throws
+    {
         let processes = ScriptedProcesses()
         processes.next(program: PeerRulesTests.git)
         let agent = try await PeerRulesTests.agent(processes)

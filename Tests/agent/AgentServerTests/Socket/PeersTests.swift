@@ -9,7 +9,7 @@ import Testing
 /// Peers that misbehave, which must not disturb other peers.
 @Suite(.timeLimit(.minutes(10)))
 struct PeersTests {
-    @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
+    @Test(.holds("3"), .enabled(if: geteuid() == 0, "only root can become another user"))
     func `a peer of another user is refused before a byte is read`() async throws {
         let agent = try await AgentHarness()
         // Only the check of the peer's user keeps it out.
@@ -31,7 +31,10 @@ struct PeersTests {
         await agent.stop()
     }
 
-    @Test(.enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1"))
+    @Test(
+        .holds("11"),
+        .enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1")
+    )
     func `four thousand idle connections starve nobody`() async throws {
         let agent = try await AgentHarness()
         let flood = try (0..<4_000).map { _ in try agent.peer() }
@@ -49,7 +52,10 @@ struct PeersTests {
         await agent.stop()
     }
 
-    @Test(.enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1"))
+    @Test(
+        .holds("11"),
+        .enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1")
+    )
     func `a burst of two thousand peers of one process is answered to the last`() async throws {
         let agent = try await AgentHarness()
         let request = SocketPeer.request("GET", "/v1")
@@ -62,7 +68,7 @@ struct PeersTests {
     }
 
     /// In a process of its own: no other test opens descriptors there.
-    @Test func `peers that die at any moment leave no descriptor behind`() async {
+    @Test(.holds("13")) func `peers that die at any moment leave no descriptor behind`() async {
         await #expect(processExitsWith: .success) {
             let agent = try await AgentHarness()
             try await agent.logIn()
@@ -113,7 +119,7 @@ struct PeersTests {
         await agent.stop()
     }
 
-    @Test func `a socket file that was removed is made again`() async throws {
+    @Test(.holds("16")) func `a socket file that was removed is made again`() async throws {
         let agent = try await AgentHarness()
         unlink(agent.path)
         #expect(throws: SystemFailure.self) { try agent.peer() }
@@ -125,7 +131,9 @@ struct PeersTests {
         #expect(!File.exists(agent.path))
     }
 
-    @Test func `a socket whose directory is gone moves to its reserve, and others are told`() async throws {
+    @Test(.holds("16")) func `a socket whose directory is gone moves to its reserve, and others are told`()
+        async throws
+    {
         let moved = MovedSockets()
         let agent = try await AgentHarness(reserve: moved)
         let reserve = agent.directory.path("state/run/agent.sock")
@@ -142,7 +150,9 @@ struct PeersTests {
         #expect(!File.exists(reserve))
     }
 
-    @Test func `an agent whose place another has taken stops instead of competing`() async throws {
+    @Test(.holds("16")) func `an agent whose place another has taken stops instead of competing`()
+        async throws
+    {
         let agent = try await AgentHarness()
         unlink(agent.path)
         let other = try ListeningSocket.bind(to: agent.path)

@@ -27,7 +27,9 @@ struct ScopeFloodTests {
     }
 
     /// Case scope-flood.
-    @Test func `a plain get is answered before any waiting request for another scope`() async throws {
+    @Test(.holds("89")) func `a plain get is answered before any waiting request for another scope`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn()
         let peers = try await flood(agent, 200)
@@ -51,7 +53,7 @@ struct ScopeFloodTests {
         agent.stopSoon()
     }
 
-    @Test(.enabled(if: Program.succeeds("command -v curl"), "curl is not here"))
+    @Test(.holds("89"), .enabled(if: Program.succeeds("command -v curl"), "curl is not here"))
     func `another program's scope is next, whatever waits for the first program`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()

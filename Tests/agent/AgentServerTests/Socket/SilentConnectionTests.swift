@@ -8,7 +8,9 @@ import Testing
 /// Connections on which nothing is asked.
 @Suite(.timeLimit(.minutes(10)))
 struct SilentConnectionTests {
-    @Test func `a peer that never asks is let go within a minute, one that has asked is not`() async throws {
+    @Test(.holds("10")) func `a peer that never asks is let go within a minute, one that has asked is not`()
+        async throws
+    {
         let agent = try await AgentHarness()
         let (silent, kept, slow) = (try agent.peer(), try agent.peer(), try agent.peer())
         #expect(try await kept.exchange("GET", "/v1").status == 200)

@@ -12,21 +12,21 @@ import TokenCore
 /// Memory is measured in processes of their own: no other test uses any there.
 @Suite(.timeLimit(.minutes(10)))
 struct StreamTests {
-    @Test func `sixty event streams that nobody reads are dropped at a megabyte each`() async {
+    @Test(.holds("11")) func `sixty event streams that nobody reads are dropped at a megabyte each`() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             try await Flood(of: "/v1/events").run { agent in await agent.announceMuch() }
         }
         Attachment.record(Flood.figure(of: result), named: "figure")
     }
 
-    @Test func `sixty audit streams that nobody reads are dropped at a megabyte each`() async {
+    @Test(.holds("11")) func `sixty audit streams that nobody reads are dropped at a megabyte each`() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             try await Flood(of: "/v1/audit?follow=1").run { agent in await agent.auditMuch() }
         }
         Attachment.record(Flood.figure(of: result), named: "figure")
     }
 
-    @Test func `a log of many megabytes costs no memory while nobody reads it`() async {
+    @Test(.holds("11")) func `a log of many megabytes costs no memory while nobody reads it`() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             let agent = try await AgentHarness()
             let line = #"{"time":1,"session":"work","decision":"served","kind":"access","pid":1,"uid":1}"#
@@ -82,7 +82,8 @@ struct StreamTests {
         await agent.stop()
     }
 
-    @Test func `a watch that read nothing is told so once it reads, and goes on`() async throws {
+    @Test(.holds("127")) func `a watch that read nothing is told so once it reads, and goes on`() async throws
+    {
         let agent = try await AgentHarness()
         let watch = try await agent.dropped("watch") { agent in await agent.announceMuch() }
         #expect(try await Polling.until { await agent.runtime.agent.streamCount == 1 })
@@ -96,7 +97,9 @@ struct StreamTests {
         #expect(result.status == 3)
     }
 
-    @Test func `a follower of the audit log that read nothing ends with 5, and says why`() async throws {
+    @Test(.holds("127")) func `a follower of the audit log that read nothing ends with 5, and says why`()
+        async throws
+    {
         let agent = try await AgentHarness()
         let audit = try await agent.dropped("audit", "--follow") { agent in await agent.auditMuch() }
         let result = try await audit.finish()

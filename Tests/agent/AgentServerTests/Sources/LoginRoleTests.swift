@@ -86,6 +86,7 @@ struct LoginRoleTests {
     }
 
     @Test(
+        .holds("188"),
         arguments: [
             ("GET", "token?audience=111122223333%2FAdmin", nil),
             ("POST", "refresh", #"{"audience":"111122223333/Admin"}"#),
@@ -107,7 +108,9 @@ struct LoginRoleTests {
         await agent.stop()
     }
 
-    @Test func `a token that the portal refused is replaced, for a role of its own too`() async throws {
+    @Test(.holds("188")) func `a token that the portal refused is replaced, for a role of its own too`()
+        async throws
+    {
         let agent = try await Self.loggedIn()
         let peer = try agent.peer()
         try peer.send(SocketPeer.request("POST", "/v1/sessions/home/refresh", body: "{}"))
@@ -144,7 +147,7 @@ struct LoginRoleTests {
         await agent.stop()
     }
 
-    @Test func `a restricted socket gives the roles that its table names`() async throws {
+    @Test(.holds("188")) func `a restricted socket gives the roles that its table names`() async throws {
         let agent = try await Self.loggedIn { configuration, directory in
             configuration.sockets = [
                 RestrictedSocket(

@@ -57,7 +57,7 @@ struct RoleTests {
         await agent.stop()
     }
 
-    @Test func `a refresh says until when the new ones are good, and no more`() async throws {
+    @Test(.holds("187")) func `a refresh says until when the new ones are good, and no more`() async throws {
         let agent = try await Self.agent()
         let peer = try agent.peer()
         try peer.send(SocketPeer.request("POST", "/v1/sessions/home/refresh", body: "{}"))
@@ -85,7 +85,9 @@ struct RoleTests {
         await agent.stop()
     }
 
-    @Test func `credentials with less than a quarter of an hour are replaced first`() async throws {
+    @Test(.holds("187")) func `credentials with less than a quarter of an hour are replaced first`()
+        async throws
+    {
         let agent = try await Self.agent()
         agent.time.advance(by: .seconds(2_701))
         let peer = try agent.peer()
@@ -96,7 +98,7 @@ struct RoleTests {
     }
 
     /// The age of credentials with a lifetime of one hour, in seconds, and the status while the service is down.
-    @Test(arguments: [(2_400, 200), (2_699, 200), (2_701, 503), (3_590, 503)])
+    @Test(.holds("187"), arguments: [(2_400, 200), (2_699, 200), (2_701, 503), (3_590, 503)])
     func `credentials that are about to end are not handed out, even if there are no others`(
         age: Int64,
         status: Int

@@ -2,6 +2,7 @@
 
 import OAuthClient
 import ServerSettings
+import TestSupport
 import Testing
 import TokenCore
 
@@ -131,7 +132,7 @@ struct ExchangeSettingsTests {
         #expect(told.count == 1 && told[0].contains("has no effect: only for flow"), "\(told)")
     }
 
-    @Test func `a circle of three and a chain of five are mistakes`() {
+    @Test(.holds("186")) func `a circle of three and a chain of five are mistakes`() {
         let circle = ["a": "b", "b": "c", "c": "a"].map { Self.exchange($0.key, Self.from($0.value)) }
         let told = complaints(circle.joined())
         #expect(told.contains { $0.hasSuffix("circular source: a -> b -> c -> a") }, "\(told)")
@@ -160,7 +161,9 @@ struct ExchangeSettingsTests {
 
     // MARK: Visibility
 
-    @Test func `who may see a session follows its sources up to the first that is open`() throws {
+    @Test(.holds("186")) func `who may see a session follows its sources up to the first that is open`()
+        throws
+    {
         let hidden = "allow = [{ exe = \"/usr/bin/git\" }]"
         let text =
             ConfigurationPlace.session("root", more: hidden) + Self.exchange("a", Self.from("root"))

@@ -2,6 +2,7 @@
 
 import OAuthClient
 import ServerSettings
+import TestSupport
 import Testing
 import TokenCore
 
@@ -90,7 +91,9 @@ struct IdentityCenterSettingsTests {
         #expect(copied.count == 1 && copied[0].contains("must not contain a fragment"), "\(copied)")
     }
 
-    @Test func `a role has the portal of the login that it is made from, and its certificate`() throws {
+    @Test(.holds("188")) func `a role has the portal of the login that it is made from, and its certificate`()
+        throws
+    {
         let center = Self.center("region = \"eu-west-1\"\nca_file = \"/etc/ca.pem\"")
         // The role may be written before its source.
         let sessions = try read(Self.role() + center).sessions

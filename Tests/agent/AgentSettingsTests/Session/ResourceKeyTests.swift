@@ -2,6 +2,7 @@
 
 import OAuthClient
 import ServerSettings
+import TestSupport
 import Testing
 
 @testable import AgentSettings
@@ -14,7 +15,7 @@ struct ResourceKeyTests {
         "[session.work]\nclient_id = \"cli\"\nresource = \"\(Self.address)\"\n\(keys)\n"
     }
 
-    @Test func `a resource needs no issuer, and stands for the session's hosts`() throws {
+    @Test(.holds("193")) func `a resource needs no issuer, and stands for the session's hosts`() throws {
         let session = try #require(try read(text("")).sessions.first)
         #expect(session.server == .resource(ProtectedResource(address: Self.address)))
         #expect(session.hostsServed == ["api.example:8443"] && session.hasHostsOfResource)

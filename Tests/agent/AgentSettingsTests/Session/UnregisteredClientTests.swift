@@ -2,6 +2,7 @@
 
 import OAuthClient
 import ServerSettings
+import TestSupport
 import Testing
 import TokenCore
 
@@ -14,6 +15,7 @@ struct UnregisteredClientTests {
     }
 
     @Test(
+        .holds("194"),
         arguments: [
             ("", ClientRegistrationOptions()),
             (

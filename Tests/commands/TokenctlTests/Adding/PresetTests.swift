@@ -20,7 +20,7 @@ struct PresetTests {
         placeholders.reduce(preset.issuer ?? preset.issuerForm) { $0.replacing($1.0, with: $1.1) }
     }
 
-    @Test(arguments: Preset.allValueStrings)
+    @Test(.holds("190"), arguments: Preset.allValueStrings)
     func `each makes a session that the configuration takes`(name: String) async throws {
         let preset = try #require(Preset(argument: name))
         let server = NewSessionServer(
@@ -63,7 +63,7 @@ struct PresetTests {
         #expect(!written.contains("git.example.com:8443\"]"))
     }
 
-    @Test(arguments: Preset.allValueStrings)
+    @Test(.holds("190"), arguments: Preset.allValueStrings)
     func `each has the source of its facts, and says what an account has of its own`(name: String) throws {
         let preset = try #require(Preset(argument: name))
         #expect(preset.source.hasPrefix("https://") && !preset.source.contains(" "))

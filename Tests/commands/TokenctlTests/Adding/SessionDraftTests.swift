@@ -45,7 +45,7 @@ struct SessionDraftTests {
         ("x\"\n[session.evil]\nkind = \"oidc\"", #""x\"\u000a[session.evil]\u000akind = \"oidc\"""#),
     ]
 
-    @Test(arguments: values)
+    @Test(.holds("191"), arguments: values)
     func `a value cannot end its line`(value: String, spelled: String) {
         #expect(Self.draft("z") { $0.add("key", value) } == "[session.z]\nkey = \(spelled)\n")
         #expect(Self.draft("z") { $0.add("key", [value]) } == "[session.z]\nkey = [\(spelled)]\n")

@@ -66,7 +66,7 @@ struct TakeoverTests {
         #expect(!result.standardOutput.contains("tokenctl login"), "\(result)")
     }
 
-    @Test func `a file that the agent refuses is taken back`() async throws {
+    @Test(.holds("190")) func `a file that the agent refuses is taken back`() async throws {
         let result = try await add(mistakes: [
             "\(home.path)/tokenagent/sessions.d/y.toml:1: another's", "\(path):7: session.z.flow: not this",
         ])
@@ -88,7 +88,7 @@ struct TakeoverTests {
         #expect(files == ["z.toml"])
     }
 
-    @Test func `what has to be done before the login is said`() async throws {
+    @Test(.holds("190")) func `what has to be done before the login is said`() async throws {
         let reach = try await add(restart: [
             ["key": "session.zz.ca_file", "reason": "another's"],
             ["key": "session.z.ca_file", "reason": "/x is outside"],

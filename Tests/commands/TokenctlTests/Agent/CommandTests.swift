@@ -39,7 +39,7 @@ import Text
         #expect(tokenctl.agent.requests.first?.hasPrefix("GET /v1/sessions/work ") == true)
     }
 
-    @Test func `what servers wrote cannot drive the terminal`() async throws {
+    @Test(.holds("123", "O58")) func `what servers wrote cannot drive the terminal`() async throws {
         let nasty = #"\u001b]0;x\u0007\u001b[2J\u009b1A\r\u202e\#(String(repeating: "x", count: 5000))"#
         let body =
             #"{"session":"work","state":"ready","last_error":{"code":"\#(nasty)","message":"\#(nasty)"}}"#
@@ -57,7 +57,9 @@ import Text
         }
     }
 
-    @Test func `an error message of a server is one printable line of bounded length`() async throws {
+    @Test(.holds("123")) func `an error message of a server is one printable line of bounded length`()
+        async throws
+    {
         let body =
             #"{"error":{"code":"internal","message":"a\u001b[31mb\r\nc\u202e\#(String(repeating: "x", count: 9999))"}}"#
         let tokenctl = try TokenctlRun(.read, .answer(body, status: 500))

@@ -44,15 +44,19 @@ import Testing
         )
     }
 
-    @Test(arguments: [
-        "http://git.example.com/", "evil.org/x://git.example.com", #"https://evil.org\\@git.example.com/"#,
-        "https://git.example.com@evil.org/", "https://evil.org?@git.example.com",
-        "https://evil.org#.git.example.com", "git.example.com\nhost=evil.org",
-        "https://git.example.com.evil.org/", "https://evil.org%2F@git.example.com%2F",
-        "ftp://git.example.com/",
-        "https://\u{212A}.git.example.com/", "HTTP://git.example.com", "https://a@b@git.example.com/",
-        "https:git.example.com",
-    ])
+    @Test(
+        .holds("160"),
+        arguments: [
+            "http://git.example.com/", "evil.org/x://git.example.com",
+            #"https://evil.org\\@git.example.com/"#,
+            "https://git.example.com@evil.org/", "https://evil.org?@git.example.com",
+            "https://evil.org#.git.example.com", "git.example.com\nhost=evil.org",
+            "https://git.example.com.evil.org/", "https://evil.org%2F@git.example.com%2F",
+            "ftp://git.example.com/",
+            "https://\u{212A}.git.example.com/", "HTTP://git.example.com", "https://a@b@git.example.com/",
+            "https:git.example.com",
+        ]
+    )
     func `only the server itself, by a way that nobody else reads`(url: String) async throws {
         for index in Self.helpers.indices {
             let result = try await ask(url, index, tokenctl())
@@ -76,7 +80,7 @@ import Testing
         #expect(!(try await ask("http://127.0.0.1.evil.org/", index, run).standardOutput.contains("AT")))
     }
 
-    @Test func `git's pieces are no loophole`() async throws {
+    @Test(.holds("160")) func `git's pieces are no loophole`() async throws {
         let inputs = [
             "protocol=http\nhost=git.example.com\n", "protocol=https\nhost=git.example.com/@evil.org\n",
             "protocol=https\nhost=evil.org/git.example.com\n", "protocol=https\nhost=a@git.example.com\n",
@@ -89,8 +93,8 @@ import Testing
         }
     }
 
-    @Test func `a session that names no servers is for none of them, unless the person says so`() async throws
-    {
+    @Test(.holds("160"))
+    func `a session that names no servers is for none of them, unless the person says so`() async throws {
         let input = "protocol=https\nhost=any.example\n\n"
         let command = ["git-credential", "--session", "work", "get"]
         let limited = try await tokenctl().run(command, input: input)

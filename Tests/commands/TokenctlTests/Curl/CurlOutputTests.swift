@@ -16,6 +16,7 @@ import Testing
     ///
     /// The token is rejected `refusals` times before.
     @Test(
+        .holds("126"),
         arguments: [
             (">/dev/full", "cannot write to standard output: "), (">&-", "cannot write to standard output: "),
             ("-D - -o body >/dev/full", "cannot write to standard output: "),

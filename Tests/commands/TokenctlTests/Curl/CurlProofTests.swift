@@ -40,12 +40,15 @@ import Testing
         #expect(agent.reports.isEmpty)
     }
 
-    @Test(arguments: [
-        #"DPoP error="use_dpop_nonce", error_description="Resource server requires nonce in DPoP proof""#,
-        #"DPoP algs="ES256 PS256", error="use_dpop_nonce""#, "dpop Error=use_dpop_nonce",
-        #"Bearer realm="a, DPoP error=\"x\"", error="invalid_token", DPoP error = "use_dpop_nonce""#,
-        #"Negotiate, DPoP error="use_dpop_nonce",algs="ES256", Basic realm="b""#,
-    ])
+    @Test(
+        .holds("O54"),
+        arguments: [
+            #"DPoP error="use_dpop_nonce", error_description="Resource server requires nonce in DPoP proof""#,
+            #"DPoP algs="ES256 PS256", error="use_dpop_nonce""#, "dpop Error=use_dpop_nonce",
+            #"Bearer realm="a, DPoP error=\"x\"", error="invalid_token", DPoP error = "use_dpop_nonce""#,
+            #"Negotiate, DPoP error="use_dpop_nonce",algs="ES256", Basic realm="b""#,
+        ]
+    )
     func `a nonce is taken up at once, and the token is not said to be refused`(
         challenge: String
     ) async throws {

@@ -59,7 +59,7 @@ import Testing
         ("--unix-socket /s http://localhost/", "--unix-socket requires https"),
     ]
 
-    @Test(arguments: refusals)
+    @Test(.holds("160"), arguments: refusals)
     func `is known, or nothing is asked and nothing runs`(words: String, complaint: String) async throws {
         let agent = try KeyBoundAgent(type: "Bearer")
         let telltale = try SubstituteCurl("echo ran")
@@ -84,13 +84,16 @@ import Testing
         #expect(result.all == (0, "ran\n", ""))
     }
 
-    @Test(arguments: [
-        ("https://api.example.com/x", true), ("https://api.example.com:443/", true),
-        ("https://a.wild.example/", true),
-        ("https://api.example.com:8443/", false), ("https://evil.org/", false),
-        ("https://api.example.com.evil.org/", false),
-        ("https://evil.org#api.example.com", false), ("https://api.example.com@evil.org/", false),
-    ])
+    @Test(
+        .holds("160"),
+        arguments: [
+            ("https://api.example.com/x", true), ("https://api.example.com:443/", true),
+            ("https://a.wild.example/", true),
+            ("https://api.example.com:8443/", false), ("https://evil.org/", false),
+            ("https://api.example.com.evil.org/", false),
+            ("https://evil.org#api.example.com", false), ("https://api.example.com@evil.org/", false),
+        ]
+    )
     func `is among the hosts of the session`(url: String, isNamed: Bool) async throws {
         let agent = try KeyBoundAgent(type: "Bearer", hosts: ["api.example.com:443", "*.wild.example"])
         let telltale = try SubstituteCurl("echo ran")
@@ -101,7 +104,7 @@ import Testing
         #expect(agent.requests.contains("GET /v1/sessions/work/token?reports=true") == isNamed)
     }
 
-    @Test func `is the only one whose answer counts against the token`() async throws {
+    @Test(.holds("161")) func `is the only one whose answer counts against the token`() async throws {
         let (first, other) = (try await DemoIssuer.start(), try await DemoIssuer.start())
         other.add(Route(nil, "/there") { _ in IssuerResponse(status: 401, body: Array("no".utf8)) })
         first.add(Route(nil, "/away") { _ in .redirect(to: other.issuer + "/there") })
@@ -125,7 +128,10 @@ import Testing
         #expect(agent.reports.count == 1)
     }
 
-    @Test(arguments: ["//127.0.0.1:1/x", #"\\e/x"#, #"/\e/x"#, "http:/x", "ftp://e/", "HTTP://e/", ""])
+    @Test(
+        .holds("161"),
+        arguments: ["//127.0.0.1:1/x", #"\\e/x"#, #"/\e/x"#, "http:/x", "ftp://e/", "HTTP://e/", ""]
+    )
     func `is none any more once a redirect may have led away`(location: String) async throws {
         let curl = try SubstituteCurl(
             """
@@ -139,7 +145,7 @@ import Testing
         #expect(agent.reports.isEmpty)
     }
 
-    @Test func `is not the proxy that refuses a connection`() async throws {
+    @Test(.holds("161")) func `is not the proxy that refuses a connection`() async throws {
         let curl = try SubstituteCurl(
             """
             heads=$(sed -n 's/^dump-header = "\\(.*\\)"$/\\1/p' "$4")
@@ -152,7 +158,8 @@ import Testing
         #expect(agent.reports.isEmpty)
     }
 
-    @Test func `is not the proxy of the environment, which would read the token`() async throws {
+    @Test(.holds("160")) func `is not the proxy of the environment, which would read the token`() async throws
+    {
         let (issuer, proxy) = (try await DemoIssuer.start(), try await DemoIssuer.start())
         issuer.add(Route(nil, "/api") { _ in IssuerResponse(body: Array("hello".utf8)) })
         let agent = try KeyBoundAgent(type: "Bearer")
@@ -167,7 +174,7 @@ import Testing
         #expect(issuer.requests(to: "/api").count == 2)
     }
 
-    @Test func `is not changed by a file of options in the person's home`() async throws {
+    @Test(.holds("160")) func `is not changed by a file of options in the person's home`() async throws {
         let (first, other) = (try await DemoIssuer.start(), try await DemoIssuer.start())
         let home = try TemporaryDirectory()
         try home.write("location-trusted\nurl = \(other.issuer)/there\n", to: ".curlrc")

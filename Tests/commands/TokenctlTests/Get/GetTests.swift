@@ -12,7 +12,7 @@ import Text
         "expires_in":60,"scope":["x"]}
         """#
 
-    @Test func `standard output is the token and a line feed, nothing else`() async throws {
+    @Test(.holds("126")) func `standard output is the token and a line feed, nothing else`() async throws {
         let tokenctl = try TokenctlRun(.read, .answer("AT\n", type: "text/plain"))
         let result = try await tokenctl("get", "work")
         #expect(result.all == (0, "AT\n", ""))
@@ -80,7 +80,7 @@ import Text
         #expect(bearer.line == "bixhPWE9M0RiPTJDYywBYXV0aD1CZWFyZXIgQVQBAQ==")
     }
 
-    @Test(arguments: FailureCode.allCases.filter { $0 != .noAgent })
+    @Test(.holds("127"), arguments: FailureCode.allCases.filter { $0 != .noAgent })
     func `every failure has its exit status and one line`(code: FailureCode) async throws {
         let body =
             #"{"error":{"code":"\#(code.rawValue)","message":"it is so","session":"work","remedy":"do that"}}"#
@@ -91,7 +91,7 @@ import Text
         #expect(result.standardError == "tokenctl: work: it is so\n  Run: do that\n")
     }
 
-    @Test func `with json the failure is on standard output too`() async throws {
+    @Test(.holds("127")) func `with json the failure is on standard output too`() async throws {
         let body = #"{"error":{"code":"login_required","message":"over","session":"work"}}"#
         let tokenctl = try TokenctlRun(.read, .answer(body, status: 401))
         let result = try await tokenctl("get", "work", "--json")
@@ -165,7 +165,7 @@ import Text
         #expect(result.standardOutput.isEmpty)
     }
 
-    @Test func `a full disk and a closed standard output are failures`() async throws {
+    @Test(.holds("126")) func `a full disk and a closed standard output are failures`() async throws {
         for redirection in [">/dev/full", ">&-"] {
             let tokenctl = try TokenctlRun(.read, .answer("AT\n", type: "text/plain"))
             let result = try await Program.run(
@@ -177,7 +177,7 @@ import Text
         }
     }
 
-    @Test func `a reader that has gone is a failure, not a signal`() async throws {
+    @Test(.holds("126")) func `a reader that has gone is a failure, not a signal`() async throws {
         let tokenctl = try TokenctlRun(.read, .answer("AT\n", type: "text/plain"))
         let result = try await Program.run(
             ["/bin/bash", "-c", "exec 3> >(exit); wait $!; exec \(BuiltPrograms.client) get work >&3"],
@@ -187,7 +187,7 @@ import Text
         #expect(result.standardError == "tokenctl: cannot write to standard output: Broken pipe\n")
     }
 
-    @Test func `an interrupt ends it with status 130`() async throws {
+    @Test(.holds("129")) func `an interrupt ends it with status 130`() async throws {
         let tokenctl = try TokenctlRun(.read, .hang)
         let program = try Program(
             [BuiltPrograms.client, "get", "work"],

@@ -43,7 +43,9 @@ import Testing
         return (result, calls.split(separator: "\n").map(String.init))
     }
 
-    @Test func `options go to the connection and to the shell, as each needs them`() async throws {
+    @Test(.holds("250")) func `options go to the connection and to the shell, as each needs them`()
+        async throws
+    {
         let words = [
             "-vp22", "-J", "jump", "-tt", "-L", "1:h:2", "far", "-l", "me", "--", "echo", "-x", "it's",
         ]
@@ -83,11 +85,14 @@ import Testing
         #expect(calls.last?.hasSuffix(#"TOKENAGENT_AUTOSTART=0 "$SHELL" -l>"#) == true, "\(calls)")
     }
 
-    @Test(arguments: [
-        "tokenagent-ssh /tmp/a;id/sock", "tokenagent-ssh /tmp/a b/sock", "tokenagent-ssh relative/sock",
-        "tokenagent-ssh /tmp/$(id)/sock", "tokenagent-ssh /tmp/a:b/sock", "tokenagent-ssh /tmp/'/sock",
-        "tokenagent-ssh /" + String(repeating: "a", count: 103), "tokenagent-ssh ", "nothing", "",
-    ])
+    @Test(
+        .holds("250"),
+        arguments: [
+            "tokenagent-ssh /tmp/a;id/sock", "tokenagent-ssh /tmp/a b/sock", "tokenagent-ssh relative/sock",
+            "tokenagent-ssh /tmp/$(id)/sock", "tokenagent-ssh /tmp/a:b/sock", "tokenagent-ssh /tmp/'/sock",
+            "tokenagent-ssh /" + String(repeating: "a", count: 103), "tokenagent-ssh ", "nothing", "",
+        ]
+    )
     func `a path that is none goes into no command`(announcement: String) async throws {
         let (result, calls) = try await run(["far"], announcing: announcement)
         #expect(calls.count == 1, "\(calls)")

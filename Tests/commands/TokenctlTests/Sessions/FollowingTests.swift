@@ -17,7 +17,7 @@ import Testing
         return .send(Array((head + chunk + (isWhole ? "0\r\n\r\n" : "")).utf8))
     }
 
-    @Test(arguments: ["", #"{"event":"logged"#])
+    @Test(.holds("127"), arguments: ["", #"{"event":"logged"#])
     func `watch says where events are missing and goes on, without half of one`(half: String) async throws {
         let tokenctl = try TokenctlRun(connections: [
             [.read, Self.stream("\(Self.first)\n\(half)")],
@@ -36,18 +36,21 @@ import Testing
         #expect(tokenctl.agent.requests.count { $0.hasPrefix("GET /v1/events?session=work ") } == 2)
     }
 
-    @Test(arguments: [["watch"], ["audit", "--follow"]])
+    @Test(.holds("127"), arguments: [["watch"], ["audit", "--follow"]])
     func `an agent that takes a connection and does not answer has ended`(command: [String]) async throws {
         let tokenctl = try TokenctlRun(connections: [[.read, Self.stream("{\"time\"")], []])
         let result = try await tokenctl.run(command)
         #expect(result.all == (3, "", "tokenctl: the agent has ended\n"))
     }
 
-    @Test(arguments: [
-        (["audit", "--follow"], "tokenctl audit --follow"),
-        (["audit", "work", "--follow"], "tokenctl audit work --follow"),
-        (["audit"], "tokenctl audit >audit.log"),
-    ])
+    @Test(
+        .holds("127"),
+        arguments: [
+            (["audit", "--follow"], "tokenctl audit --follow"),
+            (["audit", "work", "--follow"], "tokenctl audit work --follow"),
+            (["audit"], "tokenctl audit >audit.log"),
+        ]
+    )
     func `audit is 5 where lines are missing, and says how to have them`(
         command: [String],
         again: String

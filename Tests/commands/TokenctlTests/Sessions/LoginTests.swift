@@ -8,7 +8,7 @@ import Text
 @Suite struct `tokenctl login` {
     private static let done = #"{"event":"done","session":"work","expires_at":4000000000,"scope":["a"]}"#
 
-    @Test func `a browser login shows the address and says when it is done`() async throws {
+    @Test(.holds("O11")) func `a browser login shows the address and says when it is done`() async throws {
         let tokenctl = try TokenctlRun(
             .read,
             .lines(
@@ -29,7 +29,9 @@ import Text
         #expect(tokenctl.agent.requests.first?.hasSuffix("\r\n\r\n{}") == true)
     }
 
-    @Test func `the browser gets the address as one argument and no shell sees it`() async throws {
+    @Test(.holds("O11")) func `the browser gets the address as one argument and no shell sees it`()
+        async throws
+    {
         let scratch = try TemporaryDirectory()
         let browser = try scratch.write(
             "#!/bin/sh\nprintf '%s|' \"$@\" > \(scratch.path("seen"))\n",
@@ -47,7 +49,7 @@ import Text
         #expect(seen == "-x|\(address)|")
     }
 
-    @Test func `a device login shows address, code and how long it is good`() async throws {
+    @Test(.holds("O47")) func `a device login shows address, code and how long it is good`() async throws {
         let event = #"""
             {"event":"user_code","login":"1","user_code":"ABCD-EFGH","verification_uri":"https://id.example.com/d",\#
             "verification_uri_complete":"https://id.example.com/d?c=1","expires_in":600}
@@ -161,11 +163,15 @@ import Text
         )
     }
 
-    @Test(arguments: [
-        ("username", false, "--username"), ("password", true, "--password-stdin"),
-        ("refresh_token", true, "--refresh-token-stdin"), ("one_time_code", true, "  Retry: in a terminal"),
-        ("redirect_address", false, "  Retry: in a terminal"),
-    ])
+    @Test(
+        .holds("128"),
+        arguments: [
+            ("username", false, "--username"), ("password", true, "--password-stdin"),
+            ("refresh_token", true, "--refresh-token-stdin"),
+            ("one_time_code", true, "  Retry: in a terminal"),
+            ("redirect_address", false, "  Retry: in a terminal"),
+        ]
+    )
     func `a question that nobody can answer is refused with the option to use`(
         kind: String,
         isSecret: Bool,

@@ -5,7 +5,7 @@ import Testing
 
 /// Text from another user's agent that `tokenctl setup` might write.
 struct ForeignAgentTests {
-    @Test func `a name that a shell would read otherwise is not written`() async throws {
+    @Test(.holds("243")) func `a name that a shell would read otherwise is not written`() async throws {
         let odd = #"{"session":"x;touch y","hosts":["a.example"]}"#
         let work = #"{"session":"work","hosts":["b.example"]}"#
         let tokenctl = try TokenctlRun(responding: { _ in .answer(#"{"sessions":[\#(odd),\#(work)]}"#) })

@@ -24,23 +24,26 @@ struct JSONItemTests {
         JSONItem(directory.path("file"), in: "mounts", nil, "source=/a", isElement: true)
     }
 
-    @Test(arguments: [
-        ("{}", "{\n  \"credHelpers\": {\"h.example\": \"tokenagent\"}\n}"),
-        (
-            "{\n\t\"auths\": {}\n}\n",
-            "{\n\t\"auths\": {},\n\t\"credHelpers\": {\"h.example\": \"tokenagent\"}\n}\n"
-        ),
-        (
-            "{\n    \"credHelpers\": {\n        \"a\": \"b\"\n    },\n    \"x\": 1\n}\n",
-            "{\n    \"credHelpers\": {\n        \"a\": \"b\",\n        \"h.example\": \"tokenagent\"\n    },\n    \"x\": 1\n}\n"
-        ),
-        (#"{"credHelpers":{"a":"b"}}"#, #"{"credHelpers":{"a":"b", "h.example": "tokenagent"}}"#),
-        (
-            "{ // mine\n  \"s\": \"}{//\\\"\", /* { */\n  \"n\": [1, -2.5e3, true, null,],\n}",
-            "{ // mine\n  \"s\": \"}{//\\\"\", /* { */\n  \"n\": [1, -2.5e3, true, null,],\n"
-                + "  \"credHelpers\": {\"h.example\": \"tokenagent\"},\n}"
-        ),
-    ])
+    @Test(
+        .holds("243"),
+        arguments: [
+            ("{}", "{\n  \"credHelpers\": {\"h.example\": \"tokenagent\"}\n}"),
+            (
+                "{\n\t\"auths\": {}\n}\n",
+                "{\n\t\"auths\": {},\n\t\"credHelpers\": {\"h.example\": \"tokenagent\"}\n}\n"
+            ),
+            (
+                "{\n    \"credHelpers\": {\n        \"a\": \"b\"\n    },\n    \"x\": 1\n}\n",
+                "{\n    \"credHelpers\": {\n        \"a\": \"b\",\n        \"h.example\": \"tokenagent\"\n    },\n    \"x\": 1\n}\n"
+            ),
+            (#"{"credHelpers":{"a":"b"}}"#, #"{"credHelpers":{"a":"b", "h.example": "tokenagent"}}"#),
+            (
+                "{ // mine\n  \"s\": \"}{//\\\"\", /* { */\n  \"n\": [1, -2.5e3, true, null,],\n}",
+                "{ // mine\n  \"s\": \"}{//\\\"\", /* { */\n  \"n\": [1, -2.5e3, true, null,],\n"
+                    + "  \"credHelpers\": {\"h.example\": \"tokenagent\"},\n}"
+            ),
+        ]
+    )
     func `a member is added, and all else stays as it was written`(text: String, result: String) throws {
         try directory.write(text, to: "file")
         let item = member()

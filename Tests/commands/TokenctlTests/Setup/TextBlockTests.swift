@@ -74,7 +74,7 @@ struct TextBlockTests {
         Row(text: "[global]\na = 1", place: .section("[global]"), result: "[global]\n" + ours + "a = 1"),
     ]
 
-    @Test(arguments: rows)
+    @Test(.holds("243"), arguments: rows)
     func `they are put where they belong, once, and taken back without a trace`(row: Row) throws {
         if !row.text.isEmpty { try directory.write(row.text, to: "file", mode: 0o640) }
         let block = block(row.place)
@@ -136,10 +136,13 @@ struct TextBlockTests {
         #expect(try !block(.top).isMade())
     }
 
-    @Test(arguments: [
-        "[registries]\ninner = { index = \"x\" }\n", "[registries]\ninner.index = \"x\"\n",
-        "registries = { inner = { index = \"x\" } }\n", "[registries.inner]\n\"key\" = \"mine\"\n",
-    ])
+    @Test(
+        .holds("243"),
+        arguments: [
+            "[registries]\ninner = { index = \"x\" }\n", "[registries]\ninner.index = \"x\"\n",
+            "registries = { inner = { index = \"x\" } }\n", "[registries.inner]\n\"key\" = \"mine\"\n",
+        ]
+    )
     func `a TOML file that would have a key twice stays`(text: String) throws {
         let block = block(.section("[registries.inner]"), lines: ["key = \"ours\""], isTOML: true)
         try expect(text, refuses: block, "already has another key, table or string for ")
@@ -178,7 +181,7 @@ struct TextBlockTests {
         #expect(File.text(block.file) == text)
     }
 
-    @Test(arguments: [["one", "two"], ["two", "one"]])
+    @Test(.holds("243"), arguments: [["one", "two"], ["two", "one"]])
     func `a line without an end has none again when the last block is gone`(order: [String]) throws {
         try directory.write("a = 1", to: "file")
         for mark in ["one", "two"] { try block(.end, mark: BlockIdentifier(mark), keys: []).make() }

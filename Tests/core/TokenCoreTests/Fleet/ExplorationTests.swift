@@ -131,7 +131,7 @@ import Testing
         FleetScope(.graceLast, isPrompt: true, .init(due: 2, tardy: 2)),
     ]
 
-    @Test(arguments: small)
+    @Test(.holds("261"), arguments: small)
     func `no order of events does harm, and from every state there is a way to rest`(
         scope: FleetScope
     ) async throws {
@@ -141,7 +141,11 @@ import Testing
         Attachment.record("\(scope.testDescription): \(explorer.states) states", named: "figure")
     }
 
-    @Test(.enabled(if: TestEnvironment.isFull, "takes minutes; set TOKENAGENT_TEST_FULL=1"), arguments: large)
+    @Test(
+        .holds("261"),
+        .enabled(if: TestEnvironment.isFull, "takes minutes; set TOKENAGENT_TEST_FULL=1"),
+        arguments: large
+    )
     func `nor with more hosts and more faults at once`(scope: FleetScope) async throws {
         let explorer = try await scope.explored()
         #expect(explorer.isComplete)
@@ -149,7 +153,7 @@ import Testing
         Attachment.record("\(scope.testDescription): \(explorer.states) states", named: "figure")
     }
 
-    @Test(arguments: prompt + (TestEnvironment.isFull ? largePrompt : []))
+    @Test(.holds("261"), arguments: prompt + (TestEnvironment.isFull ? largePrompt : []))
     func `with a grace no death of a host loses a login, if the others are awake`(
         scope: FleetScope
     ) async throws {
@@ -158,11 +162,14 @@ import Testing
         #expect(explorer.findings == [])
     }
 
-    @Test(arguments: [
-        FleetScope(.strict, isPrompt: true, .init(due: 2, kill: 2)),
-        FleetScope(.norevoke, hosts: 3, isPrompt: true, .init(due: 1, kill: 1)),
-        FleetScope(.graceLast, isPrompt: true, .init(due: 1, kill: 2)),
-    ])
+    @Test(
+        .holds("262"),
+        arguments: [
+            FleetScope(.strict, isPrompt: true, .init(due: 2, kill: 2)),
+            FleetScope(.norevoke, hosts: 3, isPrompt: true, .init(due: 1, kill: 1)),
+            FleetScope(.graceLast, isPrompt: true, .init(due: 1, kill: 2)),
+        ]
+    )
     func `without a grace too an agent may be killed, if it is started again in time`(
         scope: FleetScope
     ) async throws {
@@ -171,7 +178,8 @@ import Testing
         #expect(explorer.findings == [])
     }
 
-    @Test func `without a grace an answer that was saved nowhere is the end, as nothing can be done`()
+    @Test(.holds("261"))
+    func `without a grace an answer that was saved nowhere is the end, as nothing can be done`()
         async throws
     {
         let explorer = try await FleetScope(.strict, isPrompt: true, .init(due: 1, lost: 1)).explored()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import FleetSimulation
+import TestSupport
 import Testing
 
 @Suite struct FleetSimulationTests {
@@ -12,7 +13,7 @@ import Testing
         return plan
     }
 
-    @Test func `a calm fleet sends each refresh token once`() {
+    @Test(.holds("260")) func `a calm fleet sends each refresh token once`() {
         let figures = FleetFigures(FleetSimulationTests.plan(.present), .calm)
         #expect(figures.totals.expiries >= 8)
         #expect(figures.requestsPerExpiry == 1)
@@ -27,7 +28,7 @@ import Testing
         #expect(FleetFigures(plan, .calm) != figures)
     }
 
-    @Test(arguments: [Scenario.wave, .hosts, .etcd, .partition])
+    @Test(.holds("260"), arguments: [Scenario.wave, .hosts, .etcd, .partition])
     func `no trouble makes a fleet send a refresh token twice`(_ scenario: Scenario) {
         for conduct in [FleetPlan.Conduct.present, .proposed] {
             let figures = FleetFigures(FleetSimulationTests.plan(conduct), scenario)
@@ -48,7 +49,7 @@ import Testing
         #expect(proposed.reads.mean * 10 < present.reads.mean)
     }
 
-    @Test(arguments: [1, 4, 7, 12, 25] as [Int64])
+    @Test(.holds("263"), arguments: [1, 4, 7, 12, 25] as [Int64])
     func `a server with a grace loses no login by answering late`(seconds: Int64) {
         var plan = FleetSimulationTests.plan(.present)
         plan.grace = 10

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 
@@ -198,7 +199,7 @@ import Text
         #expect(next.notified == [.loggedIn])
     }
 
-    @Test func `a login elsewhere brings a session back that was logged out here`() throws {
+    @Test(.holds("267")) func `a login elsewhere brings a session back that was logged out here`() throws {
         var (script, _) = try Self.due()
         _ = script.session.logoutRequested(local: true, at: script.moment)
         let effects = script.session.recordAdopted(script.record(), jitter: 0, at: script.moment)

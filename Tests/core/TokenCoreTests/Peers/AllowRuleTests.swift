@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -38,7 +39,7 @@ struct AllowRuleTests {
         (AllowRule(asksForConfirmation: true), nil, true),
     ]
 
-    @Test(arguments: table.indices)
+    @Test(.holds("6"), arguments: table.indices)
     func `a rule describes a peer when all it names is so`(index: Int) {
         let (rule, facts, isAllowed) = Self.table[index]
         #expect(rule.allows(facts) == isAllowed)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -14,7 +15,8 @@ import Testing
     }
 
     /// Case helper-fails-once.
-    @Test func `a program that fails is run again after 20 s, 1, 5 and 15 minutes, then every 15`() {
+    @Test(.holds("213"))
+    func `a program that fails is run again after 20 s, 1, 5 and 15 minutes, then every 15`() {
         var script = SessionScript.ready()
         script.advance(by: .seconds(700))
         var effects = script.tick()
@@ -32,7 +34,7 @@ import Testing
         #expect(script.session.status.state == .ready)
     }
 
-    @Test func `callers are told the line at once, and bring no run forward`() {
+    @Test(.holds("213")) func `callers are told the line at once, and bring no run forward`() {
         var script = SessionScript.ready()
         script.advance(by: .seconds(700))
         let (first, begun) = script.get()
@@ -69,7 +71,7 @@ import Testing
         #expect(script.session.retryAllowed(at: script.moment).sendsRequest)
     }
 
-    @Test func `a wrong password or PIN is tried again by a person alone`() {
+    @Test(.holds("213")) func `a wrong password or PIN is tried again by a person alone`() {
         var script = SessionScript.ready()
         script.advance(by: .seconds(700))
         _ = fail(&script, script.tick(), .credentialRejected)
@@ -129,7 +131,9 @@ import Testing
         return failed + script.commitAll(failed)
     }
 
-    @Test func `reauth_command that does not work is run again, and a person is told once`() throws {
+    @Test(.holds("213")) func `reauth_command that does not work is run again, and a person is told once`()
+        throws
+    {
         var (script, effects) = try ended(.helperFailed)
         #expect(effects.notified == [.loginRequired])
         var pauses: [Int64] = []
@@ -151,7 +155,10 @@ import Testing
         #expect(pauses == [20, 60, 300, 900, 900])
     }
 
-    @Test(arguments: [FailureClass.interactionRequired, .grantDead, .credentialRejected, .misconfigured])
+    @Test(
+        .holds("213"),
+        arguments: [FailureClass.interactionRequired, .grantDead, .credentialRejected, .misconfigured]
+    )
     func `a password that was refused is not shown again`(kind: FailureClass) throws {
         var (script, effects) = try ended(kind)
         #expect(effects.notified == [.loginRequired])

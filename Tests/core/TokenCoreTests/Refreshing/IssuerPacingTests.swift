@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -42,7 +43,8 @@ import Testing
         #expect(pacing.admit(at: start) == [session(2), session(1)])
     }
 
-    @Test func `two hundred sessions due at once ask four at a time and are done within a minute`() {
+    @Test(.holds("108"))
+    func `two hundred sessions due at once ask four at a time and are done within a minute`() {
         var pacing = IssuerPacing(at: start)
         for number in 0..<200 {
             pacing.requested(
@@ -72,7 +74,7 @@ import Testing
         #expect(maximumInOneSecond <= 15)
     }
 
-    @Test func `those somebody waits for go first, then those that end soonest`() {
+    @Test(.holds("108")) func `those somebody waits for go first, then those that end soonest`() {
         var pacing = IssuerPacing(at: start)
         pacing.requested(by: session(1), isReplay: false, isDemanded: false, neededBy: start + .seconds(50))
         pacing.requested(by: session(2), isReplay: false, isDemanded: false, neededBy: start + .seconds(10))
@@ -80,7 +82,7 @@ import Testing
         #expect(pacing.admit(at: start) == [session(3), session(2), session(1)])
     }
 
-    @Test func `one failing session does not slow the others, failures of several do`() {
+    @Test(.holds("81")) func `one failing session does not slow the others, failures of several do`() {
         var pacing = IssuerPacing(at: start)
         for _ in 0..<2 { pacing.finished(session(1), down, at: start) }
         for number in 2...4 {
@@ -96,7 +98,7 @@ import Testing
         #expect(pacing.admit(at: start + .seconds(60)).isEmpty)
     }
 
-    @Test func `after an outage the others follow over half a minute`() {
+    @Test(.holds("81")) func `after an outage the others follow over half a minute`() {
         var pacing = IssuerPacing(at: start)
         for number in 0..<60 {
             if number < 3 { pacing.finished(session(number), down, at: start) }
@@ -121,7 +123,7 @@ import Testing
         #expect(now - start <= .seconds(60))
     }
 
-    @Test func `an outage of a day costs 120 requests an hour, and ends within a minute`() {
+    @Test(.holds("81")) func `an outage of a day costs 120 requests an hour, and ends within a minute`() {
         var pacing = IssuerPacing(at: start)
         for number in 0..<200 { request(number, of: &pacing) }
         let end = start + .seconds(24 * 3600)
@@ -186,7 +188,7 @@ import Testing
         )
     }
 
-    @Test func `Retry-After holds for the whole issuer`() {
+    @Test(.holds("80")) func `Retry-After holds for the whole issuer`() {
         var pacing = IssuerPacing(at: start)
         let busy = RefreshFailure(kind: .busy, message: "429", retryAfter: .seconds(30))
         pacing.finished(session(1), busy, at: start)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -31,7 +32,7 @@ struct SalvagedAnswerTests {
         return (script, effects)
     }
 
-    @Test func `the old refresh token is kept until the new one has worked`() throws {
+    @Test(.holds("103")) func `the old refresh token is kept until the new one has worked`() throws {
         var (script, effects) = salvaged()
         #expect(!effects.contains(.erase(Self.old)))
         let snapshot = try #require(script.session.snapshot(at: script.moment))
@@ -54,7 +55,7 @@ struct SalvagedAnswerTests {
         #expect(effects.contains(.erase(Self.old)))
     }
 
-    @Test(arguments: [false, true])
+    @Test(.holds("103"), arguments: [false, true])
     func `where the server rejects the new one for good, the old one is tried`(restarts: Bool) throws {
         var (script, _) = salvaged()
         if restarts { script = script.restarted() }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -206,7 +207,7 @@ import Testing
         #expect(effects.contains(.notify(SessionEvent(.loggedOut, reason: "revoked"))))
     }
 
-    @Test func `a revocation that fails is repeated for a day`() {
+    @Test(.holds("72")) func `a revocation that fails is repeated for a day`() {
         var script = SessionScript.ready()
         _ = script.session.logoutRequested(local: false, at: script.moment)
         let begin = script.moment.now
@@ -224,7 +225,7 @@ import Testing
         #expect(tries > 20)
     }
 
-    @Test func `a server that asks for patience is told of a logout no sooner`() {
+    @Test(.holds("O49")) func `a server that asks for patience is told of a logout no sooner`() {
         var script = SessionScript.ready()
         _ = script.session.logoutRequested(local: false, at: script.moment)
         let begin = script.moment.now

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 
@@ -13,7 +14,7 @@ import Text
         "[session.work] as its server requires, then run tokenctl refresh work"
     )
 
-    @Test(arguments: temporary)
+    @Test(.holds("78"), arguments: temporary)
     func `no temporary failure ends a session, however often it comes`(kind: FailureClass) {
         var script = SessionScript.ready()
         for _ in 0..<200 {
@@ -61,7 +62,8 @@ import Text
         )
     }
 
-    @Test func `a lost answer is replayed at once, after 2 s, after 8 s, then a minute before expiry`() {
+    @Test(.holds("66"))
+    func `a lost answer is replayed at once, after 2 s, after 8 s, then a minute before expiry`() {
         var script = SessionScript.ready()
         let begin = script.sleepUntilWake()
         _ = script.fail(begin, .ambiguous)
@@ -75,7 +77,8 @@ import Text
         #expect(delays == [.zero, .seconds(2), .seconds(8), .seconds(600 - 400 - 10 - 60)])
     }
 
-    @Test func `a refused replay is an honest end, and the access token is served to its end`() {
+    @Test(.holds("67")) func `a refused replay is an honest end, and the access token is served to its end`()
+    {
         var script = SessionScript.ready()
         let begin = script.sleepUntilWake()
         _ = script.fail(begin, .ambiguous)
@@ -123,7 +126,7 @@ import Text
         #expect(script.session.status.state == .ready)
     }
 
-    @Test(arguments: [2, 30, 60, 600, 3600, 86_400, 8_640_000])
+    @Test(.holds("78"), arguments: [2, 30, 60, 600, 3600, 86_400, 8_640_000])
     func `refusals without a reason end a login only after its access token, and are retried hourly`(
         lifetime: Int
     ) {
@@ -150,7 +153,7 @@ import Text
         #expect(script.answer(probe, script.granted()).notified == [.refreshed])
     }
 
-    @Test(arguments: [0, 20, 60, 120, 300], [60, 90, 600, 3600, 86_400])
+    @Test(.holds("142"), arguments: [0, 20, 60, 120, 300], [60, 90, 600, 3600, 86_400])
     func `a server that refuses early refreshes loses no login, whatever refresh_before says`(
         lead: Int,
         lifetime: Int
@@ -171,7 +174,8 @@ import Text
         #expect(tries <= 5)
     }
 
-    @Test func `a server that accepts a refresh only after the token's end loses no login either`() {
+    @Test(.holds("142"))
+    func `a server that accepts a refresh only after the token's end loses no login either`() {
         var script = SessionScript.ready(lifetime: .seconds(600))
         let expiry = script.moment.now + .seconds(600)
         var effects = script.sleepUntilWake()
@@ -193,7 +197,8 @@ import Text
         #expect(effects.reply(to: waiter)?.secret == SessionScript.accessToken)
     }
 
-    @Test func `a rejected client is tried again for ten minutes, then every 15, with both remedies`() {
+    @Test(.holds("78"))
+    func `a rejected client is tried again for ten minutes, then every 15, with both remedies`() {
         var script = SessionScript.ready()
         let begin = script.sleepUntilWake()
         let start = script.moment.now
@@ -241,8 +246,8 @@ import Text
         #expect(script.session.wakeTime == script.moment.now + .seconds(5))
     }
 
-    @Test func `an unauthorized client that has refreshed before has a dead refresh token, to be confirmed`()
-    {
+    @Test(.holds("78"))
+    func `an unauthorized client that has refreshed before has a dead refresh token, to be confirmed`() {
         var script = SessionScript.ready(lifetime: .seconds(60))
         let rotated = SecretID(rawValue: 510)
         _ = script.answer(
@@ -272,8 +277,8 @@ import Text
         #expect(script.session.status.state == .suspended)
     }
 
-    @Test func `a server that has forgotten the registered client wants a login, and is asked now and then`()
-    {
+    @Test(.holds("78"))
+    func `a server that has forgotten the registered client wants a login, and is asked now and then`() {
         var script = SessionScript.ready()
         let begin = script.sleepUntilWake()
         #expect(script.fail(begin, .clientUnknown).notified == [.loginRequired])
@@ -291,7 +296,7 @@ import Text
         #expect(script.answer(probe, script.granted()).notified == [.refreshed])
     }
 
-    @Test func `forced refreshes that fail do not put off the next try`() {
+    @Test(.holds("142")) func `forced refreshes that fail do not put off the next try`() {
         var script = SessionScript.ready(lifetime: .seconds(60))
         script.advance(by: .seconds(10))
         _ = script.fail(script.force(), .busy)
@@ -383,7 +388,7 @@ import Text
         #expect(script.session.status.state == .ready)
     }
 
-    @Test func `someone else's ID token freezes the session and its tokens`() {
+    @Test(.holds("99", "O43")) func `someone else's ID token freezes the session and its tokens`() {
         var script = SessionScript.ready()
         let begin = script.sleepUntilWake()
         _ = script.fail(begin, .identityChanged)
@@ -392,7 +397,7 @@ import Text
         #expect(!script.sleepUntilWake().sendsRequest)
     }
 
-    @Test func `Retry-After is a lower bound`() {
+    @Test(.holds("80")) func `Retry-After is a lower bound`() {
         var script = SessionScript.ready()
         let begin = script.sleepUntilWake()
         _ = script.fail(begin, .busy, retryAfter: .seconds(120))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -39,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `refreshes go there, also after a restart`() {
+    @Test(.holds("193")) func `refreshes go there, also after a restart`() {
         var script = found()
         #expect(script.reserve(script.sleepUntilWake())?.server == Self.server)
         script = found().restarted()

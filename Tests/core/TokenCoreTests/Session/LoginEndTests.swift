@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -32,7 +33,7 @@ import Testing
     }
 
     /// Lifetimes of access and refresh token, in seconds, of servers that move the end on at each refresh.
-    @Test(arguments: [(60, 4), (3_600, 1_800), (3_600, 3_600), (86_400, 600)])
+    @Test(.holds("142"), arguments: [(60, 4), (3_600, 1_800), (3_600, 3_600), (86_400, 600)])
     func `a login whose refresh token ends before its access token is kept alive`(
         access: Int,
         refresh: Int
@@ -81,7 +82,7 @@ import Testing
         #expect(script.restarted().session.status.refreshExpiresAt == end)
     }
 
-    @Test func `a server that goes on past a presumed end keeps the login`() {
+    @Test(.holds("142")) func `a server that goes on past a presumed end keeps the login`() {
         var script = SessionScript.ready(lifetime: .seconds(3600), refreshLifetime: .seconds(7200))
         let (notices, _) = run(&script, for: .seconds(72_000)) { script, number in
             script.granted(
@@ -94,7 +95,7 @@ import Testing
         #expect(script.session.status.state == .ready)
     }
 
-    @Test(arguments: [1, 3, 10])
+    @Test(.holds("142"), arguments: [1, 3, 10])
     func `a tenth of the login's life before its end, at most three days, there is one notice`(tens: Int) {
         let life = Self.day * 10 * tens
         var script = SessionScript.ready(
@@ -157,7 +158,7 @@ import Testing
         #expect(script.session.status.loggedInTime == loggedIn)
     }
 
-    @Test(arguments: [FailureClass.busy, .unreachable, .ambiguous, .insecure, .misbehaved])
+    @Test(.holds("142"), arguments: [FailureClass.busy, .unreachable, .ambiguous, .insecure, .misbehaved])
     func `however often a refresh fails, it is tried again before the refresh token ends`(
         kind: FailureClass
     ) {

@@ -290,7 +290,7 @@ private struct World {
 }
 
 @Suite struct RandomWalkTests {
-    @Test(arguments: 1...60)
+    @Test(.holds("141", "180"), arguments: 1...60)
     func `no order of events breaks what always holds`(seed: Int) {
         var world = World(seed: UInt64(seed))
         for _ in 0..<600 { world.step() }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -8,7 +9,8 @@ import Testing
 @Suite struct RefusedTokenTests {
     private static let print = TokenFingerprint(Array(repeating: 7, count: TokenFingerprint.byteCount))
 
-    @Test func `a refused token is not served while the next one is on its way, nor when none comes`() {
+    @Test(.holds("141"))
+    func `a refused token is not served while the next one is on its way, nor when none comes`() {
         var script = SessionScript.ready()
         let (teller, refresh) = script.refuse(SessionScript.accessToken)
         #expect(refresh.sendsRequest)
@@ -26,7 +28,7 @@ import Testing
         #expect(served.reply(to: after)?.secret == SecretID(rawValue: 500))
     }
 
-    @Test func `a refused token is not served after a restart`() {
+    @Test(.holds("141")) func `a refused token is not served after a restart`() {
         var script = SessionScript.ready()
         let (_, refresh) = script.refuse(SessionScript.accessToken)
         _ = script.fail(refresh, .unreachable)
@@ -38,7 +40,7 @@ import Testing
         #expect(effects.sendsRequest)
     }
 
-    @Test func `a refused token is not served although the login ends`() {
+    @Test(.holds("141")) func `a refused token is not served although the login ends`() {
         var script = SessionScript.ready()
         let (_, refresh) = script.refuse(SessionScript.accessToken)
         _ = script.fail(refresh, .interactionRequired)
@@ -59,7 +61,8 @@ import Testing
         #expect(refused.reply(to: late)?.isLoginRequired == true)
     }
 
-    @Test func `a token that is refused while another one is being stored is not served afterwards`() throws {
+    @Test(.holds("141"))
+    func `a token that is refused while another one is being stored is not served afterwards`() throws {
         var script = SessionScript.ready()
         let (_, begin) = script.get(TokenVariant(scopes: ["mail"], audience: nil))
         let sent = script.reserve(begin)
@@ -80,7 +83,9 @@ import Testing
         #expect(effects.reply(to: waiter) == nil)
     }
 
-    @Test func `a server that gives out the refused token again is not asked in a loop`() throws {
+    @Test(.holds("141")) func `a server that gives out the refused token again is not asked in a loop`()
+        throws
+    {
         var script = SessionScript.ready()
         let begin = script.moment.now
         let (teller, refresh) = script.refuse(SessionScript.accessToken, Self.print)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -92,7 +93,9 @@ import Testing
         #expect(script.session.status.state == .ready)
     }
 
-    @Test func `an interrupted refresh is replayed at once and its refusal is an honest end`() throws {
+    @Test(.holds("65")) func `an interrupted refresh is replayed at once and its refusal is an honest end`()
+        throws
+    {
         var script = try restored(SessionScript.ready(), interrupted: true)
         #expect(script.session.wakeTime == script.moment.now)
         let (waiter, served) = script.get()
@@ -104,7 +107,9 @@ import Testing
     }
 
     /// The agent ends each time after its intent is durable.
-    @Test func `a replay that ended the agent is tried again later, the more often the later`() throws {
+    @Test(.holds("65")) func `a replay that ended the agent is tried again later, the more often the later`()
+        throws
+    {
         var script = try restored(SessionScript.ready(), interrupted: true)
         var waits: [Duration] = []
         for _ in 0..<10 {
@@ -122,8 +127,8 @@ import Testing
         #expect(waits == seconds.map { .seconds($0) })
     }
 
-    @Test func `kills while the answer is on its way put nothing off, and only readings of it count`() throws
-    {
+    @Test(.holds("65"))
+    func `kills while the answer is on its way put nothing off, and only readings of it count`() throws {
         var script = try restored(SessionScript.ready(), interrupted: true, readings: 0)
         for _ in 0..<9 {
             #expect(script.session.wakeTime == script.moment.now)
@@ -163,7 +168,7 @@ import Testing
         #expect(!script.sleepUntilWake().sendsRequest)
     }
 
-    @Test func `a logout the server has not heard of is finished after a restart`() throws {
+    @Test(.holds("72")) func `a logout the server has not heard of is finished after a restart`() throws {
         var script = SessionScript.ready()
         _ = script.session.logoutRequested(local: false, at: script.moment)
         script = try restored(script)
@@ -173,7 +178,7 @@ import Testing
         #expect(refused.reply(to: waiter)?.isLoginRequired == true)
     }
 
-    @Test func `an absurd stored time is due, not a trap`() throws {
+    @Test(.holds("109")) func `an absurd stored time is due, not a trap`() throws {
         var script = SessionScript.ready()
         script.moment = Moment(now: Instant(nanoseconds: .max), wallTime: WallTime(secondsSince1970: .max))
         script = try restored(script)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -52,7 +53,7 @@ import Testing
         #expect(longer.until > standing?.until ?? longer.until)
     }
 
-    @Test func `requests that need more join one refresh and get the same token`() {
+    @Test(.holds("115")) func `requests that need more join one refresh and get the same token`() {
         var script = SessionScript.ready()
         script.advance(by: .seconds(595))
         let (first, refresh) = script.get()
@@ -94,7 +95,7 @@ import Testing
         #expect(answer.reply(to: second)?.secret == SecretID(rawValue: 500))
     }
 
-    @Test func `each scope and audience is one request, one after the other`() {
+    @Test(.holds("115")) func `each scope and audience is one request, one after the other`() {
         var script = SessionScript.ready()
         let api = TokenVariant(scopes: ["api"], audience: nil)
         let mail = TokenVariant(scopes: ["mail", "mail"], audience: "https://mail.example")
@@ -111,7 +112,7 @@ import Testing
         #expect(cached.reply(to: again)?.secret == SecretID(rawValue: 600))
     }
 
-    @Test func `a token of a scope has that scope where the answer does not say`() {
+    @Test(.holds("O21")) func `a token of a scope has that scope where the answer does not say`() {
         var script = SessionScript.ready()
         let (waiter, refresh) = script.get(TokenVariant(scopes: ["api"], audience: nil))
         guard case .token(let token) = script.answer(refresh, script.granted()).reply(to: waiter) else {
@@ -169,7 +170,7 @@ import Testing
         #expect(!effects.sendsRequest)
     }
 
-    @Test func `no token is ever served with less life than asked for`() {
+    @Test(.holds("112")) func `no token is ever served with less life than asked for`() {
         var script = SessionScript.ready(lifetime: .seconds(120))
         for step in 0..<120 {
             for minimum in [0, 1, 10, 59, 60, 61, 119] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -28,7 +29,7 @@ import Testing
         remedy: .run("tokenctl login google")
     )
 
-    @Test func `the schedule fetches the first token`() {
+    @Test(.holds("180")) func `the schedule fetches the first token`() {
         var script = Self.started()
         let (waiter, effects) = script.get()
         #expect(effects.reply(to: waiter)?.secret == SecretID(rawValue: 500))
@@ -90,6 +91,7 @@ import Testing
     }
 
     @Test(
+        .holds("180"),
         arguments: FailureClass.allCases.filter { ![.sourceEnded, .credentialRejected].contains($0) },
         [true, false]
     )
@@ -114,7 +116,7 @@ import Testing
         #expect(effects.notified == [.refreshed])
     }
 
-    @Test(arguments: [FailureClass.grantDead, .unexplained, .misconfigured, .variantRefused])
+    @Test(.holds("180"), arguments: [FailureClass.grantDead, .unexplained, .misconfigured, .variantRefused])
     func `the pauses grow to a quarter of an hour and no further`(_ kind: FailureClass) {
         var script = Self.script()
         var pauses: [Duration] = []

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -28,7 +29,7 @@ struct UnusableAnswerTests {
         return (script, effects)
     }
 
-    @Test func `the new refresh token is durable before anything else happens`() throws {
+    @Test(.holds("O22")) func `the new refresh token is durable before anything else happens`() throws {
         var script = SessionScript.ready()
         script.advance(by: .seconds(500))
         let reserved = script.reserve(script.tick())

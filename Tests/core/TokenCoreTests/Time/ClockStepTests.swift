@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -53,7 +54,7 @@ struct ClockStepTests {
         #expect(script.tick().sendsRequest)
     }
 
-    @Test func `if that refresh fails for a while the token is served until its own end`() {
+    @Test(.holds("106")) func `if that refresh fails for a while the token is served until its own end`() {
         for (isPast, kind) in [
             (false, FailureClass.unreachable), (false, .busy), (true, .unreachable), (true, .busy),
         ] {
@@ -76,7 +77,7 @@ struct ClockStepTests {
         #expect(script.fail(effects, .busy).reply(to: waiter)?.secret == SessionScript.accessToken)
     }
 
-    @Test func `a step ends no login, whatever it says about its age`() {
+    @Test(.holds("106")) func `a step ends no login, whatever it says about its age`() {
         var policy = SessionPolicy()
         policy.maximumSessionAge = .seconds(86_400)
         for renewal in [RenewalMethod.refreshToken(SessionScript.refreshToken), .impossible] {
@@ -153,7 +154,8 @@ struct ClockStepTests {
         return copy
     }
 
-    @Test func `a start with a clock that is years ahead ends no login before the server was asked`() throws {
+    @Test(.holds("109"))
+    func `a start with a clock that is years ahead ends no login before the server was asked`() throws {
         let years = Duration.seconds(11 * 365 * 86_400)
         var policy = SessionPolicy()
         policy.maximumSessionAge = .seconds(30 * 86_400)
@@ -209,7 +211,9 @@ struct ClockStepTests {
         #expect(script.session.status.state == .ready)
     }
 
-    @Test func `an ended login is kept although a start's clock says that its time is over`() throws {
+    @Test(.holds("109")) func `an ended login is kept although a start's clock says that its time is over`()
+        throws
+    {
         var login = SessionScript.ready(lifetime: .seconds(3600))
         login.advance(by: .seconds(3601))
         let (_, effects) = login.get()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -11,6 +12,7 @@ struct ProgramComplaintTests {
     }
 
     @Test(
+        .holds("35"),
         arguments: [
             ("gpg: decryption failed: No secret key\n", "gpg: decryption failed: No secret key"),
             ("\n\n  \nfirst\nsecond\n", "first"), ("one\rtwo", "one"),
@@ -28,7 +30,7 @@ struct ProgramComplaintTests {
         #expect((shown(String(repeating: "a b ", count: 5_000)) ?? "").utf8.count == 200)
     }
 
-    @Test func `words of the output are not repeated`() {
+    @Test(.holds("35")) func `words of the output are not repeated`() {
         #expect(shown("+ echo hunter2secret", output: "hunter2secret\n") == "+ echo [redacted]")
         #expect(shown("got 'pass word!'", output: "pass word!\n") == "got '[redacted]'")
         #expect(

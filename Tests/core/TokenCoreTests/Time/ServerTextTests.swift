@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import TokenCore
 
 struct ServerTextTests {
-    @Test(arguments: [
-        ("Token is not active", "Token is not active"), ("", ""), ("   ", ""), (" a \r\n\t b ", "a b"),
-        ("red \u{1B}[31mtext\u{1B}[0m", "red [31mtext [0m"),
-        ("\u{1B}]8;;http://evil\u{7}link", "]8;;http://evil link"),
-        ("\u{1B}]52;c;AAAA\u{7}", "]52;c;AAAA"), ("a\u{9B}31mb", "a 31mb"), ("a\u{0}b\u{7F}c", "a b c"),
-        ("user\u{202E}drowssap", "user\\u{202e}drowssap"), ("a\u{2066}b\u{2069}", "a\\u{2066}b\\u{2069}"),
-        ("zero\u{200B}width", "zero\\u{200b}width"), ("f\u{FC}r", "f\\u{fc}r"), ("\u{1F600}", "\\u{1f600}"),
-        ("\u{2028}x", "\\u{2028}x"), ("a\u{A0}b", "a b"),
-    ])
+    @Test(
+        .holds("123", "O58"),
+        arguments: [
+            ("Token is not active", "Token is not active"), ("", ""), ("   ", ""), (" a \r\n\t b ", "a b"),
+            ("red \u{1B}[31mtext\u{1B}[0m", "red [31mtext [0m"),
+            ("\u{1B}]8;;http://evil\u{7}link", "]8;;http://evil link"),
+            ("\u{1B}]52;c;AAAA\u{7}", "]52;c;AAAA"), ("a\u{9B}31mb", "a 31mb"), ("a\u{0}b\u{7F}c", "a b c"),
+            ("user\u{202E}drowssap", "user\\u{202e}drowssap"), ("a\u{2066}b\u{2069}", "a\\u{2066}b\\u{2069}"),
+            ("zero\u{200B}width", "zero\\u{200b}width"), ("f\u{FC}r", "f\\u{fc}r"),
+            ("\u{1F600}", "\\u{1f600}"),
+            ("\u{2028}x", "\\u{2028}x"), ("a\u{A0}b", "a b"),
+        ]
+    )
     func `nothing a terminal would act on survives`(text: String, cleaned: String) {
         #expect(ServerText.cleaned(text) == cleaned)
     }
 
-    @Test(arguments: ["x", "\u{1B}", "\u{E9}", "\u{202E}", " x", "x\n\n"])
+    @Test(.holds("123", "O58"), arguments: ["x", "\u{1B}", "\u{E9}", "\u{202E}", " x", "x\n\n"])
     func `a megabyte becomes at most 500 printable ASCII characters`(unit: String) {
         let cleaned = ServerText.cleaned(String(repeating: unit, count: 1 << 20))
         #expect(cleaned.utf8.count <= ServerText.limit)
         #expect(cleaned.utf8.allSatisfy { (0x20...0x7E).contains($0) })
     }
 
-    @Test func `what is cut says so`() {
+    @Test(.holds("123")) func `what is cut says so`() {
         #expect(ServerText.cleaned("abcdefghij", limit: 8) == "abcde...")
         #expect(ServerText.cleaned("abcdefgh", limit: 8) == "abcdefgh")
         #expect(ServerText.cleaned("abc", limit: 2) == "ab")

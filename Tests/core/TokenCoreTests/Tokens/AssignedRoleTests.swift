@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -50,7 +51,8 @@ import Testing
         }
     }
 
-    @Test func `a role is had for the login's own token, and its refresh token is not at stake`() throws {
+    @Test(.holds("188"))
+    func `a role is had for the login's own token, and its refresh token is not at stake`() throws {
         var script = Self.ready()
         let (waiter, begin) = script.get(Self.reader)
         let requestSent = script.reserve(begin)
@@ -108,7 +110,7 @@ import Testing
         #expect(done.reply(to: waiter)?.secret == SecretID(rawValue: 600))
     }
 
-    @Test func `a server that refuses every token is not asked at the rate of the requests`() {
+    @Test(.holds("188")) func `a server that refuses every token is not asked at the rate of the requests`() {
         var script = Self.ready()
         let (waiter, begin) = script.get(Self.reader)
         let renewal = script.fail(begin, .sourceRefused)
@@ -122,7 +124,7 @@ import Testing
         #expect(wake.map { $0 > script.moment.now } == true)
     }
 
-    @Test(arguments: FailureClass.allCases.filter { $0 != .sourceRefused && $0 != .storage })
+    @Test(.holds("188"), arguments: FailureClass.allCases.filter { $0 != .sourceRefused && $0 != .storage })
     func `no failure of a role says anything about the login`(kind: FailureClass) throws {
         var script = Self.ready()
         let (_, begin) = script.get(Self.reader, wait: .seconds(1))
@@ -169,7 +171,8 @@ import Testing
         #expect(served.servedSecrets == [SecretID(rawValue: 600)] && !served.sendsRequest)
     }
 
-    @Test func `credentials that are about to end are not handed out, even if there are no others`() {
+    @Test(.holds("188"))
+    func `credentials that are about to end are not handed out, even if there are no others`() {
         var script = Self.withRole()
         script.advance(by: .seconds(2_699))
         let (_, early) = script.get(Self.reader)

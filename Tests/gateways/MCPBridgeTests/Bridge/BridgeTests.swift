@@ -45,7 +45,9 @@ struct BridgeTests {
         #expect(try await run.finish())
     }
 
-    @Test func `what the server says by itself is heard, and heard again after a break`() async throws {
+    @Test(.holds("222")) func `what the server says by itself is heard, and heard again after a break`()
+        async throws
+    {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)
         try await run.begin()
@@ -64,7 +66,7 @@ struct BridgeTests {
         #expect(try await run.finish())
     }
 
-    @Test func `a stream that breaks off goes on where it was`() async throws {
+    @Test(.holds("222")) func `a stream that breaks off goes on where it was`() async throws {
         let server = try MCPDouble()
         let calls = AsyncStream.makeStream(of: StreamingServer.Peer.self)
         server.add("long") { request, peer in
@@ -103,7 +105,9 @@ struct BridgeTests {
         #expect(try await run.finish())
     }
 
-    @Test func `a session that the server has ended begins anew, once for all requests`() async throws {
+    @Test(.holds("222")) func `a session that the server has ended begins anew, once for all requests`()
+        async throws
+    {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)
         try await run.begin()
@@ -125,11 +129,20 @@ struct BridgeTests {
     }
 
     /// The response of a server that does not know the session, and the number of sessions that are opened.
-    @Test(arguments: [
-        (#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID provided"}}"#, 2),
-        (#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"No valid session ID provided"}}"#, 1),
-        (#"{"error":"No valid session ID provided"}"#, 1),
-    ])
+    @Test(
+        .holds("222"),
+        arguments: [
+            (
+                #"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID provided"}}"#,
+                2
+            ),
+            (
+                #"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"No valid session ID provided"}}"#,
+                1
+            ),
+            (#"{"error":"No valid session ID provided"}"#, 1),
+        ]
+    )
     func `a session that the server has lost begins again after a 400 too`(
         body: String,
         begun: Int
@@ -148,7 +161,7 @@ struct BridgeTests {
         #expect(try await run.finish())
     }
 
-    @Test func `a session that is lost at once again is a failure`() async throws {
+    @Test(.holds("222")) func `a session that is lost at once again is a failure`() async throws {
         let server = try MCPDouble()
         server.add("lost") { _, peer in
             peer.answer(400, #"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}"#)
@@ -254,7 +267,9 @@ struct BridgeTests {
         #expect(server.requests.count == 1 && run.written.isEmpty)
     }
 
-    @Test func `large messages go both ways, and larger ones are refused in words`() async throws {
+    @Test(.holds("222")) func `large messages go both ways, and larger ones are refused in words`()
+        async throws
+    {
         let server = try MCPDouble()
         server.add("grow") { _, peer in
             let text = String(repeating: "x", count: 3 << 20)

@@ -59,7 +59,7 @@ struct CancellationTests {
         #expect(run.written.count == 1)
     }
 
-    @Test func `from 2026-07-28 on a closed connection says it`() async throws {
+    @Test(.holds("222")) func `from 2026-07-28 on a closed connection says it`() async throws {
         let gone = Flag()
         let server = try StreamingServer { request, peer in
             guard request.field("mcp-method") == "tools/call" else { return peer.answer(500) }

@@ -75,7 +75,7 @@ struct HostileServerTests {
         (badChunk, "before the request was answered"),
     ]
 
-    @Test(arguments: answers)
+    @Test(.holds("223"), arguments: answers)
     func `an answer that is none is told as that`(answer: String, words: String) async throws {
         let server = try StreamingServer { _, peer in
             peer.send(answer.utf8)
@@ -178,7 +178,7 @@ struct HostileServerTests {
         #"{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":""# + String(repeating: "m", count: 70_000)
         + #""}}"#
 
-    @Test(arguments: rejections)
+    @Test(.holds("222"), arguments: rejections)
     func `a rejection is one answer on one line, whatever its body`(
         body: String,
         error: JSONValue
@@ -211,7 +211,7 @@ struct HostileServerTests {
         #expect(try await run.finish())
     }
 
-    @Test func `an answer is given once, and answers to nothing are dropped`() async throws {
+    @Test(.holds("223")) func `an answer is given once, and answers to nothing are dropped`() async throws {
         let server = try StreamingServer { request, peer in
             let id = request.json?["id"]?.integer ?? 0
             peer.beginStream()
@@ -231,7 +231,7 @@ struct HostileServerTests {
         #expect(run.written.count == 3)
     }
 
-    @Test func `events without end are cut off, and so are many at once`() async throws {
+    @Test(.holds("223")) func `events without end are cut off, and so are many at once`() async throws {
         let server = try StreamingServer { _, peer in
             peer.beginStream()
             let piece = String(repeating: "a", count: 1 << 20)
@@ -248,7 +248,9 @@ struct HostileServerTests {
         #expect(try await run.finish())
     }
 
-    @Test func `a stream that stays open after its answer costs no connection for long`() async throws {
+    @Test(.holds("223")) func `a stream that stays open after its answer costs no connection for long`()
+        async throws
+    {
         let server = try StreamingServer { request, peer in
             peer.beginStream()
             peer.event(#"{"jsonrpc":"2.0","id":\#(request.json?["id"]?.integer ?? 0),"result":"ok"}"#)
@@ -261,7 +263,9 @@ struct HostileServerTests {
         #expect(try await run.finish())
     }
 
-    @Test func `more requests than there may be are refused, and the others go on`() async throws {
+    @Test(.holds("223")) func `more requests than there may be are refused, and the others go on`()
+        async throws
+    {
         let server = try StreamingServer { _, peer in peer.waitUntilLeft() }
         let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
         for id in 1...257 { run.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"a"}"#) }

@@ -8,7 +8,9 @@ import Text
 /// The bridge's handling of tokens that the server rejects or that the agent denies.
 @Suite(.timeLimit(.minutes(3)))
 struct RefusedTokenTests {
-    @Test func `a refused token is reported once, and every request is sent once more`() async throws {
+    @Test(.holds("220")) func `a refused token is reported once, and every request is sent once more`()
+        async throws
+    {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)
         try await run.begin()
@@ -26,7 +28,9 @@ struct RefusedTokenTests {
         #expect(try await run.finish())
     }
 
-    @Test func `a server that refuses every token costs one report and one retry`() async throws {
+    @Test(.holds("220")) func `a server that refuses every token costs one report and one retry`()
+        async throws
+    {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)
         try await run.begin()
@@ -176,10 +180,13 @@ struct RefusedTokenTests {
         #expect(try await run.finish())
     }
 
-    @Test(arguments: [
-        ("login_required", 401, "run: tokenctl login work"), ("locked", 423, "run: tokenctl unlock"),
-        ("temporarily_unavailable", 503, "(retry: in 7s)"), ("denied", 403, "no"),
-    ])
+    @Test(
+        .holds("221"),
+        arguments: [
+            ("login_required", 401, "run: tokenctl login work"), ("locked", 423, "run: tokenctl unlock"),
+            ("temporarily_unavailable", 503, "(retry: in 7s)"), ("denied", 403, "no"),
+        ]
+    )
     func `why there is no token is told in place of an answer`(
         code: String,
         status: Int,
@@ -206,7 +213,8 @@ struct RefusedTokenTests {
         #expect(try await run.finish())
     }
 
-    @Test func `a login that ends in the middle is told, and requests after the next one succeed`()
+    @Test(.holds("221"))
+    func `a login that ends in the middle is told, and requests after the next one succeed`()
         async throws
     {
         let server = try MCPDouble()
@@ -234,7 +242,9 @@ struct RefusedTokenTests {
         #expect(try await run.finish())
     }
 
-    @Test func `an address that no session is for is told with the login that makes one`() async throws {
+    @Test(.holds("221")) func `an address that no session is for is told with the login that makes one`()
+        async throws
+    {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address, resource: server.origin + "/other")
         run.send(#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#)
@@ -266,7 +276,10 @@ struct RefusedTokenTests {
         #expect(try await run.finish())
     }
 
-    @Test(arguments: ["http://api.example.com/mcp", "grpc://127.0.0.1/mcp", "http://10.0.0.1/mcp"])
+    @Test(
+        .holds("223"),
+        arguments: ["http://api.example.com/mcp", "grpc://127.0.0.1/mcp", "http://10.0.0.1/mcp"]
+    )
     func `a token goes over TLS, or stays on this machine`(address: String) throws {
         #expect(throws: AgentError.self) { try BridgeRun(to: address) }
     }

@@ -9,10 +9,13 @@ import Testing
 
 /// Which member a certificate proves to be there.
 @Suite struct MemberIdentityTests {
-    @Test(arguments: [
-        ("localhost", ["127.0.0.1"], false), ("localhost", ["localhost"], true),
-        ("127.0.0.1", ["127.0.0.1"], true),
-    ])
+    @Test(
+        .holds("82"),
+        arguments: [
+            ("localhost", ["127.0.0.1"], false), ("localhost", ["localhost"], true),
+            ("127.0.0.1", ["127.0.0.1"], true),
+        ]
+    )
     func `a certificate for the address that a name leads to gets no call`(
         host: String,
         names: [String],

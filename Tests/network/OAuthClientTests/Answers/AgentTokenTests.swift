@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -15,16 +16,20 @@ struct AgentTokenTests {
         return (bench, try await bench.refresh())
     }
 
-    @Test(arguments: [
-        ("3600", Duration?.some(.seconds(3_600))), ("\"3600\"", .seconds(3_600)), ("3599.0", .seconds(3_599)),
-        ("3599.9", .seconds(3_599)), ("3.6e3", .seconds(3_600)),
-        ("1", .seconds(1)),
-        ("1e400", LifetimeParser.longest), ("9223372036854775808", LifetimeParser.longest),
-        // Unreadable counts as missing, and so does what no token lives.
-        ("0", nil), ("-5", nil), ("\"0\"", nil), ("\"-1\"", nil), ("0.5", nil),
-        ("null", nil), ("true", nil), ("\"soon\"", nil), ("\"\"", nil), ("\" 60\"", .seconds(60)),
-        ("[60]", nil), ("\"nan\"", nil), ("\"0x10\"", nil),
-    ])
+    @Test(
+        .holds("103", "110", "O20"),
+        arguments: [
+            ("3600", Duration?.some(.seconds(3_600))), ("\"3600\"", .seconds(3_600)),
+            ("3599.0", .seconds(3_599)),
+            ("3599.9", .seconds(3_599)), ("3.6e3", .seconds(3_600)),
+            ("1", .seconds(1)),
+            ("1e400", LifetimeParser.longest), ("9223372036854775808", LifetimeParser.longest),
+            // Unreadable counts as missing, and so does what no token lives.
+            ("0", nil), ("-5", nil), ("\"0\"", nil), ("\"-1\"", nil), ("0.5", nil),
+            ("null", nil), ("true", nil), ("\"soon\"", nil), ("\"\"", nil), ("\" 60\"", .seconds(60)),
+            ("[60]", nil), ("\"nan\"", nil), ("\"0x10\"", nil),
+        ]
+    )
     func `expires_in is taken as servers write it`(literal: String, lifetime: Duration?) async throws {
         let (_, outcome) = try await refresh(
             #"{"access_token":"at","token_type":"bearer","expires_in":\#(literal)}"#
@@ -33,15 +38,18 @@ struct AgentTokenTests {
     }
 
     /// Claims of an access token, and the lifetime they mean at 1,800,000,000.
-    @Test(arguments: [
-        (#"{"exp":1800000600}"#, Duration?.some(.seconds(600))),
-        (#"{"exp":1800000600,"iat":1800000000}"#, .seconds(600)),
-        // Our clock is ten minutes fast, then two years slow: the whole life counts.
-        (#"{"exp":1799999700,"iat":1799999400}"#, .seconds(300)),
-        (#"{"exp":1863072300,"iat":1863072000}"#, .seconds(300)), (#"{"exp":1700000000}"#, .zero),
-        (#"{"exp":"never"}"#, nil), (#"{"exp":1e300}"#, nil),
-        (#"{}"#, nil),
-    ])
+    @Test(
+        .holds("110", "O20"),
+        arguments: [
+            (#"{"exp":1800000600}"#, Duration?.some(.seconds(600))),
+            (#"{"exp":1800000600,"iat":1800000000}"#, .seconds(600)),
+            // Our clock is ten minutes fast, then two years slow: the whole life counts.
+            (#"{"exp":1799999700,"iat":1799999400}"#, .seconds(300)),
+            (#"{"exp":1863072300,"iat":1863072000}"#, .seconds(300)), (#"{"exp":1700000000}"#, .zero),
+            (#"{"exp":"never"}"#, nil), (#"{"exp":1e300}"#, nil),
+            (#"{}"#, nil),
+        ]
+    )
     func `without expires_in a JWT's exp counts`(claims: String, lifetime: Duration?) async throws {
         let token =
             [#"{"alg":"none"}"#, claims].map { Base64.urlEncoded($0.utf8) }.joined(separator: ".") + "."
@@ -50,12 +58,15 @@ struct AgentTokenTests {
     }
 
     /// Claims of an access token that comes with an `expires_in` of 50, and the lifetime they mean together.
-    @Test(arguments: [
-        (#"{"exp":1800000030,"iat":1800000000}"#, 30), (#"{"exp":1800000090,"iat":1800000000}"#, 50),
-        // A clock that is off, theirs or ours, changes nothing.
-        (#"{"exp":1700000030,"iat":1700000000}"#, 30), (#"{"exp":1}"#, 50),
-        (#"{"exp":1800000000,"iat":1800000030}"#, 50), (#"{"exp":"soon","iat":1800000000}"#, 50),
-    ])
+    @Test(
+        .holds("O29"),
+        arguments: [
+            (#"{"exp":1800000030,"iat":1800000000}"#, 30), (#"{"exp":1800000090,"iat":1800000000}"#, 50),
+            // A clock that is off, theirs or ours, changes nothing.
+            (#"{"exp":1700000030,"iat":1700000000}"#, 30), (#"{"exp":1}"#, 50),
+            (#"{"exp":1800000000,"iat":1800000030}"#, 50), (#"{"exp":"soon","iat":1800000000}"#, 50),
+        ]
+    )
     func `a token lives the shorter of expires_in and what its JWT says`(
         claims: String,
         seconds: Int
@@ -142,10 +153,13 @@ struct AgentTokenTests {
         [#"{"alg":"none"}"#, claims].map { Base64.urlEncoded($0.utf8) }.joined(separator: ".") + "."
     }
 
-    @Test(arguments: [
-        #"{"access_token":"at"}"#, #"{"access_token":"at","refresh_token":null}"#,
-        #"{"access_token":"at","refresh_token":""}"#,
-    ])
+    @Test(
+        .holds("68", "O23"),
+        arguments: [
+            #"{"access_token":"at"}"#, #"{"access_token":"at","refresh_token":null}"#,
+            #"{"access_token":"at","refresh_token":""}"#,
+        ]
+    )
     func `no refresh token in the answer keeps the old one`(body: String) async throws {
         let (_, outcome) = try await refresh(body)
         let granted = try #require(outcome.granted)
@@ -153,7 +167,7 @@ struct AgentTokenTests {
         #expect(!granted.refreshTokenUnchanged)
     }
 
-    @Test func `the same refresh token is told from a new one`() async throws {
+    @Test(.holds("68", "O23")) func `the same refresh token is told from a new one`() async throws {
         let (_, same) = try await refresh(#"{"access_token":"at","refresh_token":"rt-1"}"#)
         #expect(same.granted?.refreshToken == nil)
         #expect(same.granted?.refreshTokenUnchanged == true)
@@ -162,7 +176,7 @@ struct AgentTokenTests {
         #expect(bench.memory.kind(of: try #require(changed.granted?.refreshToken)) == .refreshToken)
     }
 
-    @Test(arguments: ["bearer", "Bearer", "BEARER"])
+    @Test(.holds("O19"), arguments: ["bearer", "Bearer", "BEARER"])
     func `token_type is compared without case`(type: String) async throws {
         let (bench, outcome) = try await refresh(#"{"access_token":"at","token_type":"\#(type)"}"#)
         #expect(outcome.granted?.tokenType == "Bearer")
@@ -170,7 +184,7 @@ struct AgentTokenTests {
         #expect(try bench.text(outcome.granted?.accessToken) == "at")
     }
 
-    @Test func `a byte order mark before an answer says nothing`() async throws {
+    @Test(.holds("103")) func `a byte order mark before an answer says nothing`() async throws {
         let (bench, outcome) = try await refresh("\u{FEFF}{\"access_token\":\"at\"}")
         #expect(try bench.text(outcome.granted?.accessToken) == "at")
     }
@@ -184,17 +198,20 @@ struct AgentTokenTests {
         #expect(bench.exchange.sent.last?.form["refresh_token"] == "r t 2")
     }
 
-    @Test(arguments: [
-        #"{"access_token":""}"#, #"{"access_token":null}"#,
-        #"{"access_token":7}"#, #"{"access_token":"a b"}"#, #"{"access_token":"a\u0000b"}"#,
-        #"{"access_token":"ä"}"#,
-        #"{"access_token":"at","refresh_token":7}"#, #"{"access_token":"at","refresh_token":"r\n"}"#,
-        #"{"access_token":"at","refresh_token":"a","refresh_token":"b"}"#,
-        #"{"access_token":"at","expires_in":1,"expires_in":2}"#,
-        #"[{"access_token":"at"}]"#, "access_token=at&token_type=bearer",
-        "{", "",
-        #"{"access_token":"at"} {}"#, #"{"access_token":"\ud800"}"#, #"{"expires_in":1e400e}"#,
-    ])
+    @Test(
+        .holds("103", "104", "O19"),
+        arguments: [
+            #"{"access_token":""}"#, #"{"access_token":null}"#,
+            #"{"access_token":7}"#, #"{"access_token":"a b"}"#, #"{"access_token":"a\u0000b"}"#,
+            #"{"access_token":"ä"}"#,
+            #"{"access_token":"at","refresh_token":7}"#, #"{"access_token":"at","refresh_token":"r\n"}"#,
+            #"{"access_token":"at","refresh_token":"a","refresh_token":"b"}"#,
+            #"{"access_token":"at","expires_in":1,"expires_in":2}"#,
+            #"[{"access_token":"at"}]"#, "access_token=at&token_type=bearer",
+            "{", "",
+            #"{"access_token":"at"} {}"#, #"{"access_token":"\ud800"}"#, #"{"expires_in":1e400e}"#,
+        ]
+    )
     func `what is no token answer is refused`(body: String) async throws {
         let (_, outcome) = try await refresh(body)
         #expect(outcome.failure?.kind == .misbehaved)
@@ -208,13 +225,13 @@ struct AgentTokenTests {
         #expect(outcome.failure?.kind == .misconfigured)
     }
 
-    @Test func `nesting of a hundred thousand levels is refused`() async throws {
+    @Test(.holds("103")) func `nesting of a hundred thousand levels is refused`() async throws {
         let body = #"{"access_token":"at","x":"# + String(repeating: "[", count: 100_000)
         let (_, outcome) = try await refresh(body)
         #expect(outcome.failure?.kind == .misbehaved)
     }
 
-    @Test func `UTF-16 is refused`() async throws {
+    @Test(.holds("103")) func `UTF-16 is refused`() async throws {
         let bench = try Bench(.fixed())
         let body = #"{"access_token":"at"}"#.utf16.flatMap {
             [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)]
@@ -223,24 +240,31 @@ struct AgentTokenTests {
         #expect(try await bench.refresh().failure?.kind == .misbehaved)
     }
 
-    @Test func `a web page's content type does not matter when the body is a token answer`() async throws {
+    @Test(.holds("104")) func `a web page's content type does not matter when the body is a token answer`()
+        async throws
+    {
         let bench = try Bench(.fixed())
         bench.exchange.expect(endpoint, #" {"access_token":"at"}"#, headers: ["content-type": "text/html"])
         #expect(try await bench.refresh().granted != nil)
     }
 
-    @Test func `200 unknown members and a token of 100 KiB are no trouble`() async throws {
+    @Test(.holds("74", "O18")) func `200 unknown members and a token of 100 KiB are no trouble`() async throws
+    {
         let token = String(repeating: "t", count: 100 << 10)
         let unknown = (0..<200).map { #""x\#($0)":{"y":[\#($0)]},"# }.joined()
         let (bench, outcome) = try await refresh(#"{\#(unknown)"access_token":"\#(token)","foo":null}"#)
         #expect(try bench.text(outcome.granted?.accessToken) == token)
     }
 
-    @Test(arguments: [
-        (#""scope":"a b""#, ["a", "b"]), (#""scope":"  a  ""#, ["a"]), (#""scope":["a","b"]"#, ["a", "b"]),
-        (#""scope":"""#, []), (#""scope":null"#, nil), (#""x":1"#, nil),
-        (#""scope":"a\u001b[31m""#, ["a [31m"]),
-    ])
+    @Test(
+        .holds("O21"),
+        arguments: [
+            (#""scope":"a b""#, ["a", "b"]), (#""scope":"  a  ""#, ["a"]),
+            (#""scope":["a","b"]"#, ["a", "b"]),
+            (#""scope":"""#, []), (#""scope":null"#, nil), (#""x":1"#, nil),
+            (#""scope":"a\u001b[31m""#, ["a [31m"]),
+        ]
+    )
     func `the granted scope is recorded`(member: String, scope: [String]?) async throws {
         let (_, outcome) = try await refresh(#"{"access_token":"at",\#(member)}"#)
         #expect(try #require(outcome.granted).scope == scope)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -46,7 +47,7 @@ struct DamagedReplyTests {
         return (bench, try await bench.refresh())
     }
 
-    @Test(arguments: bodies.indices)
+    @Test(.holds("103"), arguments: bodies.indices)
     func `a new refresh token is taken from a damaged body, and the damage is told`(
         index: Int
     ) async throws {
@@ -62,7 +63,7 @@ struct DamagedReplyTests {
         #expect(granted.remarks.first?.message.contains(defect) == true, "\(name): \(granted.remarks)")
     }
 
-    @Test(arguments: bodies.indices)
+    @Test(.holds("103"), arguments: bodies.indices)
     func `of a body that was cut, a refresh token is taken only whole`(index: Int) async throws {
         let (name, body, _) = Self.bodies[index]
         for count in 0..<body.count {
@@ -81,29 +82,36 @@ struct DamagedReplyTests {
         }
     }
 
-    @Test(arguments: [
-        // Pages and texts that mention tokens.
-        "<!DOCTYPE html><html><body><pre>\(whole)}</pre></body></html>",
-        "<html><script>var x = \(whole)}</script>",
-        "<html>\(whole)}", "<HTML><head>\(whole)}", "<pre>\(whole)}</pre>", "Example: \(whole)} is an answer",
-        #"An answer has "access_token" and more: \#(whole)}"#, "refresh_token: \(whole)}",
-        "<p>access_token=at-2&refresh_token=rt-2</p>", "callback(\(whole)});", "[\(whole)}]",
-        // Two candidates, or none that is certain.
-        "\(whole)}\(whole)}", #"\#(whole),"refresh_token":"rt-3"}"#, #"\#(whole),"access_token":"at-3"}"#,
-        #"\#(whole),"token_type":"DPoP"}"#, #"{"x":\#(whole)},}"#, #"\#(whole),"error":"invalid_grant",}"#,
-        #"{"access_token":"at-2","refresh_token":7,}"#, #"{"access_token":"at-2","refresh_token":"rt-2,}"#,
-        #"{"refresh_token":"rt-2",}"#, #"{"access_token":"at-2" "refresh_token":"rt-2"}"#,
-        "access_token=at-2&refresh_token=rt-2&refresh_token=rt-3", "access_token=at-2&refresh_token=rt+2",
-        "access_token=at-2&refresh_token=rt%2", "access_token=at-2&refresh_token=rt-2&error=invalid_grant",
-        "access_token=at-2 refresh_token=rt-2", "access_token=&refresh_token=rt-2",
-    ])
+    @Test(
+        .holds("103"),
+        arguments: [
+            // Pages and texts that mention tokens.
+            "<!DOCTYPE html><html><body><pre>\(whole)}</pre></body></html>",
+            "<html><script>var x = \(whole)}</script>",
+            "<html>\(whole)}", "<HTML><head>\(whole)}", "<pre>\(whole)}</pre>",
+            "Example: \(whole)} is an answer",
+            #"An answer has "access_token" and more: \#(whole)}"#, "refresh_token: \(whole)}",
+            "<p>access_token=at-2&refresh_token=rt-2</p>", "callback(\(whole)});", "[\(whole)}]",
+            // Two candidates, or none that is certain.
+            "\(whole)}\(whole)}", #"\#(whole),"refresh_token":"rt-3"}"#, #"\#(whole),"access_token":"at-3"}"#,
+            #"\#(whole),"token_type":"DPoP"}"#, #"{"x":\#(whole)},}"#,
+            #"\#(whole),"error":"invalid_grant",}"#,
+            #"{"access_token":"at-2","refresh_token":7,}"#,
+            #"{"access_token":"at-2","refresh_token":"rt-2,}"#,
+            #"{"refresh_token":"rt-2",}"#, #"{"access_token":"at-2" "refresh_token":"rt-2"}"#,
+            "access_token=at-2&refresh_token=rt-2&refresh_token=rt-3", "access_token=at-2&refresh_token=rt+2",
+            "access_token=at-2&refresh_token=rt%2",
+            "access_token=at-2&refresh_token=rt-2&error=invalid_grant",
+            "access_token=at-2 refresh_token=rt-2", "access_token=&refresh_token=rt-2",
+        ]
+    )
     func `what is no answer of a token endpoint beyond doubt brings no token`(body: String) async throws {
         let (_, outcome) = try await refresh(Array(body.utf8), announcing: body.utf8.count)
         #expect(outcome.granted == nil)
         #expect(outcome.saved == nil)
     }
 
-    @Test(arguments: [201, 202, 400, 401, 500])
+    @Test(.holds("103"), arguments: [201, 202, 400, 401, 500])
     func `only a 200 is searched for tokens`(status: Int) async throws {
         let body = Array("\(Self.whole),}".utf8)
         let (_, outcome) = try await refresh(body, status: status)
@@ -140,7 +148,7 @@ struct DamagedReplyTests {
         #expect(try await refresh(body).1.granted == nil)
     }
 
-    @Test func `hostile bodies take no time`() async throws {
+    @Test(.holds("103")) func `hostile bodies take no time`() async throws {
         let nested = String(repeating: #"{"":"#, count: 60_000)
         let listed =
             String(repeating: #"{"":{"":["#, count: 900) + String(repeating: "0,", count: 100_000) + "!"

@@ -2,6 +2,7 @@
 
 import ServerSettings
 import Synchronization
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -51,7 +52,7 @@ struct EchoedSecretTests {
         }
     }
 
-    @Test(arguments: Array(forms(of: EchoBench.refreshToken).enumerated()).map(\.offset))
+    @Test(.holds("O58"), arguments: Array(forms(of: EchoBench.refreshToken).enumerated()).map(\.offset))
     func `a refusal that repeats the refresh token in any form is shown without it`(number: Int) async throws
     {
         let form = Self.forms(of: EchoBench.refreshToken)[number]
@@ -93,7 +94,7 @@ struct EchoedSecretTests {
         }
     }
 
-    @Test func `what is kept of a token answer holds no token, old or new`() async throws {
+    @Test(.holds("O58")) func `what is kept of a token answer holds no token, old or new`() async throws {
         let bench = try EchoBench(.fixed()) { received in
             let token = received.parameters["refresh_token"] ?? ""
             let scope = "api \(Base64.urlEncoded(token.utf8)) new-refresh-token-1234 \(EchoBench.accessToken)"
@@ -162,7 +163,9 @@ struct EchoedSecretTests {
         #expect(failure.kind == .grantDead && failure.code == "invalid_grant")
     }
 
-    @Test func `code and verifier of a browser login come back in nothing that is shown`() async throws {
+    @Test(.holds("O58")) func `code and verifier of a browser login come back in nothing that is shown`()
+        async throws
+    {
         let sent = Mutex<[String]>([])
         let bench = try EchoBench(.fixed()) { received in
             let secrets = [received.parameters["code"] ?? "", received.parameters["code_verifier"] ?? ""]

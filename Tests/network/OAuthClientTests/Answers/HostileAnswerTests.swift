@@ -27,7 +27,7 @@ struct HostileAnswerTests {
         try #require(try JSONValue(parsing: "{\(members)}".utf8).object)
     }
 
-    @Test(arguments: ["scope", "token_type", "expires_in", "refresh_token"])
+    @Test(.holds("74"), arguments: ["scope", "token_type", "expires_in", "refresh_token"])
     func `a member of a megabyte of marks is judged at once`(member: String) throws {
         let object = try object(#""access_token":"at","\#(member)":"\#(Self.marks)""#)
         expectSoon(member) {
@@ -107,7 +107,9 @@ struct HostileAnswerTests {
         #expect(KeySet(keys)?.keys.isEmpty == true)
     }
 
-    @Test func `a scope of 70,000 words is a failure that says so and keeps the session`() async throws {
+    @Test(.holds("74")) func `a scope of 70,000 words is a failure that says so and keeps the session`()
+        async throws
+    {
         let bench = try Bench(.fixed())
         let scope = (0..<70_000).map { "s\($0)" }.joined(separator: " ")
         let body = #"{"access_token":"at","scope":"\#(scope)"}"#
@@ -128,7 +130,7 @@ struct HostileAnswerTests {
     }
 
     /// The status, and whether the whole text of the response is shown.
-    @Test(arguments: [(500, false), (503, false), (599, false), (400, true), (403, true)])
+    @Test(.holds("O58"), arguments: [(500, false), (503, false), (599, false), (400, true), (403, true)])
     func `a server in trouble is quoted with a hundred characters`(status: Int, isWhole: Bool) {
         let text = String(repeating: "0123456789", count: 25)
         let now = WallTime(secondsSince1970: 1_800_000_000)

@@ -106,7 +106,7 @@ struct AssertionGrantTests {
         #expect(JWTParts(sent.form["client_assertion"] ?? "")?.claims["aud"] == .string(Self.endpoint))
     }
 
-    @Test func `a grant that is sent again has another assertion`() async throws {
+    @Test(.holds("189")) func `a grant that is sent again has another assertion`() async throws {
         let key = try TemporaryFile(TestKeys.edwards)
         var profile = Self.profile(Self.signing(key))
         profile.bindsTokens = true
@@ -136,7 +136,7 @@ struct AssertionGrantTests {
         }
     }
 
-    @Test func `an assertion names the place that an endpoint has moved to`() async throws {
+    @Test(.holds("189")) func `an assertion names the place that an endpoint has moved to`() async throws {
         let key = try TemporaryFile(TestKeys.edwards)
         let moved = "https://id.example/tenant/v2/token"
         var profile = TestIssuer.profile()
@@ -204,6 +204,7 @@ struct AssertionGrantTests {
 
     /// The file of a key, and what is wrong with it.
     @Test(
+        .holds("189"),
         arguments: [
             (TestKeys.encryptedPKCS8, 0o600, "is encrypted", "assertion_key_command to a command"),
             (TestKeys.p384, 0o600, "P-256", "assertion_key_file to an RSA"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -30,7 +31,7 @@ struct ClientAssertionTests {
         bench.exchange.sent.compactMap { $0.form["client_assertion"].flatMap { JWTParts($0) } }
     }
 
-    @Test func `a refresh shows a signed assertion and no secret`() async throws {
+    @Test(.holds("O57")) func `a refresh shows a signed assertion and no secret`() async throws {
         let key = try TemporaryFile(TestKeys.ellipticJWK)
         let bench = try Bench(Self.profile(key))
         bench.exchange.expect(Self.token, Self.answer)
@@ -62,7 +63,7 @@ struct ClientAssertionTests {
         }
     }
 
-    @Test func `the audience is one string, as configured`() async throws {
+    @Test(.holds("O57")) func `the audience is one string, as configured`() async throws {
         let key = try TemporaryFile(TestKeys.edwards)
         for (audience, shown) in [
             (AssertionAudience.endpoint, TestIssuer.tokenEndpoint), (.issuer, TestIssuer.url),
@@ -129,7 +130,7 @@ struct ClientAssertionTests {
         #expect(times(login.bench, pushing) == [now, now + 600])
     }
 
-    @Test func `every endpoint gets an assertion of its own`() async throws {
+    @Test(.holds("O57")) func `every endpoint gets an assertion of its own`() async throws {
         let key = try TemporaryFile(TestKeys.edwards)
         let bench = try Bench(Self.profile(key))
         bench.exchange.expect("https://tokens.example/device", DeviceLoginTests.start())
@@ -152,7 +153,7 @@ struct ClientAssertionTests {
         #expect(Set(assertions.compactMap { $0.claims["jti"]?.string }).count == 5)
     }
 
-    @Test func `a pushed request proves the client too`() async throws {
+    @Test(.holds("O57")) func `a pushed request proves the client too`() async throws {
         let key = try TemporaryFile(TestKeys.edwards)
         var profile = TestIssuer.profile()
         profile.client.proof = .keyAssertion(AssertionKey(.file(key.path)), .endpoint)
@@ -177,7 +178,7 @@ struct ClientAssertionTests {
         #expect(sent.formNames.count == Set(sent.formNames).count && sent.form["client_id"] == "cli")
     }
 
-    @Test func `a request that is sent again has another assertion`() async throws {
+    @Test(.holds("O57")) func `a request that is sent again has another assertion`() async throws {
         let key = try TemporaryFile(TestKeys.edwards)
         var profile = Self.profile(key)
         profile.bindsTokens = true
@@ -194,7 +195,7 @@ struct ClientAssertionTests {
         #expect(Set(Self.assertions(bench).compactMap { $0.claims["jti"]?.string }).count == 2)
     }
 
-    @Test func `a refresh is never sent without its assertion`() async throws {
+    @Test(.holds("O57")) func `a refresh is never sent without its assertion`() async throws {
         let missing = "/nonexistent/\(RandomText.make())"
         let open = try TemporaryFile(TestKeys.edwards, mode: 0o640)
         let encrypted = try TemporaryFile(TestKeys.encryptedPKCS8)
@@ -285,7 +286,7 @@ struct ClientAssertionTests {
 
     // MARK: The recipient of an assertion
 
-    @Test func `an assertion for one server is never good at another`() async throws {
+    @Test(.holds("O57")) func `an assertion for one server is never good at another`() async throws {
         let key = try TemporaryFile(TestKeys.edwards)
         var profile = TestIssuer.profile()
         profile.client.proof = .keyAssertion(AssertionKey(.file(key.path)), .endpoint)

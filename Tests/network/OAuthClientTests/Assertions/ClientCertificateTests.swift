@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -37,7 +38,8 @@ struct ClientCertificateTests {
         ]
     ]
 
-    @Test func `the handshake shows the certificate and the form only the name`() async throws {
+    @Test(.holds("O56")) func `the handshake shows the certificate and the form only the name`() async throws
+    {
         try await bench { bench in
             bench.exchange.expect(TestIssuer.tokenEndpoint, answer)
             #expect(try await bench.refresh().granted != nil)
@@ -48,7 +50,7 @@ struct ClientCertificateTests {
         }
     }
 
-    @Test func `requests go to the addresses for certificates`() async throws {
+    @Test(.holds("O56")) func `requests go to the addresses for certificates`() async throws {
         try await bench(metadata: Self.aliases) { bench in
             bench.exchange.expect("https://mtls.example/device", DeviceLoginTests.start())
             bench.exchange.expect(
@@ -73,7 +75,7 @@ struct ClientCertificateTests {
         }
     }
 
-    @Test func `a login without a certificate is not refreshed with one`() async throws {
+    @Test(.holds("O56")) func `a login without a certificate is not refreshed with one`() async throws {
         try await bench(metadata: Self.aliases) { bench in
             let failure = try await bench.refresh(tokenEndpoint: TestIssuer.tokenEndpoint).failure
             #expect(failure?.kind == .misconfigured)
@@ -81,7 +83,7 @@ struct ClientCertificateTests {
         }
     }
 
-    @Test func `an address for certificates is checked like any other`() async throws {
+    @Test(.holds("O56")) func `an address for certificates is checked like any other`() async throws {
         let inside: [String: JSONValue] = [
             "mtls_endpoint_aliases": ["token_endpoint": "https://10.0.0.1/token"]
         ]

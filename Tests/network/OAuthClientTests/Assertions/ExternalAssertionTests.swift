@@ -100,7 +100,7 @@ struct ExternalAssertionTests {
         )
     }
 
-    @Test func `a job's token is asked for with the audience it is for`() async throws {
+    @Test(.holds("205")) func `a job's token is asked for with the audience it is for`() async throws {
         for (audience, encoded) in [
             (AssertionAudience.endpoint, "https%3A%2F%2Ftokens.example%2Ftoken"),
             (.other("api://x"), "api%3A%2F%2Fx"),
@@ -115,11 +115,14 @@ struct ExternalAssertionTests {
         }
     }
 
-    @Test(arguments: [
-        (200, "{}", FailureClass.busy), (200, "no", .busy), (200, #"{"value":"a b"}"#, .busy),
-        (500, "", .busy),
-        (401, "", .misconfigured), (403, "", .misconfigured),
-    ])
+    @Test(
+        .holds("205"),
+        arguments: [
+            (200, "{}", FailureClass.busy), (200, "no", .busy), (200, #"{"value":"a b"}"#, .busy),
+            (500, "", .busy),
+            (401, "", .misconfigured), (403, "", .misconfigured),
+        ]
+    )
     func `without a job's token nothing is sent`(status: Int, body: String, kind: FailureClass) async throws {
         let bench = try bench(.other("x"))
         bench.exchange.expect("\(Self.job)&audience=x", status: status, body)
@@ -127,13 +130,15 @@ struct ExternalAssertionTests {
         #expect(bench.exchange.posts(to: token).isEmpty)
     }
 
-    @Test func `a request for a job's token that is lost costs the refresh token nothing`() async throws {
+    @Test(.holds("205")) func `a request for a job's token that is lost costs the refresh token nothing`()
+        async throws
+    {
         let bench = try bench(.other("x"))
         bench.exchange.expect("\(Self.job)&audience=x", .failure(.ambiguous("lost")))
         #expect(try await bench.refresh().failure?.kind == .unreachable)
     }
 
-    @Test func `a job's token is asked for over TLS alone`() async throws {
+    @Test(.holds("205")) func `a job's token is asked for over TLS alone`() async throws {
         let bench = try bench(address: "http://vstoken.example/")
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.message.hasPrefix("ACTIONS_ID_TOKEN_REQUEST_URL must begin with https://"))
@@ -149,7 +154,7 @@ struct ExternalAssertionTests {
         #expect(bench.exchange.sent.isEmpty)
     }
 
-    @Test func `an agent that no job has started says so`() async throws {
+    @Test(.holds("205")) func `an agent that no job has started says so`() async throws {
         let bench = try Bench(profile(.gitHubActions))
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.kind == .misconfigured && failure.remedy?.text.contains("id-token: write") == true)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -38,7 +39,7 @@ struct DiscoverySearchTests {
         .json("<html></html>", status: 404), .failure(.oversized("the response is larger than 1 MiB")),
     ]
 
-    @Test(arguments: nonsense)
+    @Test(.holds("O34"), arguments: nonsense)
     func `nonsense at one place does not end the search`(answer: ScriptedExchange.Answer) async throws {
         let bench = try bench()
         bench.exchange.expect(TestIssuer.discoveryURL, answer)
@@ -47,7 +48,7 @@ struct DiscoverySearchTests {
         #expect(bench.exchange.isExhausted)
     }
 
-    @Test(arguments: nonsense)
+    @Test(.holds("193"), arguments: nonsense)
     func `nor does it at the places of a resource or of the server that it names`(
         answer: ScriptedExchange.Answer
     ) async throws {
@@ -115,15 +116,18 @@ struct DiscoverySearchTests {
     /// The configured issuer, the published one, and whether they are the same without a warning.
     ///
     /// Only an empty path and `/` are.
-    @Test(arguments: [
-        ("https://id.example/", "https://id.example", true),
-        ("https://id.example", "https://id.example/", true),
-        ("https://id.example/a", "https://id.example/a/", false),
-        ("https://ID.example", "https://id.example", false),
-        ("https://id.example:443", "https://id.example", false),
-        ("https://id.example//", "https://id.example/", false),
-        ("https://id.example/", "https://id.example/?", false),
-    ])
+    @Test(
+        .holds("O34"),
+        arguments: [
+            ("https://id.example/", "https://id.example", true),
+            ("https://id.example", "https://id.example/", true),
+            ("https://id.example/a", "https://id.example/a/", false),
+            ("https://ID.example", "https://id.example", false),
+            ("https://id.example:443", "https://id.example", false),
+            ("https://id.example//", "https://id.example/", false),
+            ("https://id.example/", "https://id.example/?", false),
+        ]
+    )
     func `an empty path is the same as a slash`(configured: String, named: String, isSame: Bool) async throws
     {
         let bench = try bench { $0.kind = .oidc(issuer: configured) }
@@ -139,9 +143,12 @@ struct DiscoverySearchTests {
         #expect(try await bench.server.discovery.metadata().issuer == named)
     }
 
-    @Test(arguments: [
-        ("https://as.example/", "https://as.example"), ("https://as.example", "https://as.example/"),
-    ])
+    @Test(
+        .holds("193"),
+        arguments: [
+            ("https://as.example/", "https://as.example"), ("https://as.example", "https://as.example/"),
+        ]
+    )
     func `a resource may spell an empty path in the other way`(named: String, published: String) async throws
     {
         for configured in [nil, named, published] {
@@ -163,17 +170,20 @@ struct DiscoverySearchTests {
     /// The configured issuer, the published one, and whether its spelling is adopted.
     ///
     /// A final slash, the case of the host and the default port may differ.
-    @Test(arguments: [
-        ("https://t.eu.auth0.com", "https://t.eu.auth0.com/", true),
-        ("https://auth.example/application/o/app", "https://auth.example/application/o/app/", true),
-        ("https://adfs.example/adfs", "https://ADFS.example/adfs", true),
-        ("https://am.example/am/oauth2", "https://am.example:443/am/oauth2", true),
-        ("https://id.example", "https://id.example.evil.example", false),
-        ("https://id.example/a", "https://id.example/A", false),
-        ("https://id.example", "https://id.example:8443", false),
-        ("https://id.example/a", "https://id.example/a//", false),
-        ("https://id.example", "http://127.0.0.1", false),
-    ])
+    @Test(
+        .holds("O34"),
+        arguments: [
+            ("https://t.eu.auth0.com", "https://t.eu.auth0.com/", true),
+            ("https://auth.example/application/o/app", "https://auth.example/application/o/app/", true),
+            ("https://adfs.example/adfs", "https://ADFS.example/adfs", true),
+            ("https://am.example/am/oauth2", "https://am.example:443/am/oauth2", true),
+            ("https://id.example", "https://id.example.evil.example", false),
+            ("https://id.example/a", "https://id.example/A", false),
+            ("https://id.example", "https://id.example:8443", false),
+            ("https://id.example/a", "https://id.example/a//", false),
+            ("https://id.example", "http://127.0.0.1", false),
+        ]
+    )
     func `a new session adopts the spelling of the document, and nothing else`(
         written: String,
         published: String,
@@ -229,7 +239,7 @@ struct DiscoverySearchTests {
         #expect(bench.exchange.sent.map(\.url) == [Self.address])
     }
 
-    @Test func `its issuer is still the one that is written`() async throws {
+    @Test(.holds("O34")) func `its issuer is still the one that is written`() async throws {
         let bench = try bench(metadata: Self.address)
         bench.exchange.expect(Self.address, TestIssuer.metadata(["issuer": "https://evil.example"]))
         #expect(await failure(bench)?.kind == .misconfigured)
@@ -244,7 +254,7 @@ struct DiscoverySearchTests {
         #expect(ServerProfile.Kind.oidc(issuer: "acme.com", metadata: Self.address).problems.isEmpty)
     }
 
-    @Test func `what belongs to the server belongs to the address of its metadata`() throws {
+    @Test(.holds("O34")) func `what belongs to the server belongs to the address of its metadata`() throws {
         let claimed = "https://accounts.example"
         let plain = ServerProfile.Kind.oidc(issuer: claimed).identity
         let elsewhere = ServerProfile.Kind.oidc(issuer: claimed, metadata: Self.address).identity
@@ -269,7 +279,7 @@ struct DiscoverySearchTests {
         )
     }
 
-    @Test(arguments: nonsense)
+    @Test(.holds("O30"), arguments: nonsense)
     func `endpoints that are written need no metadata`(answer: ScriptedExchange.Answer) async throws {
         let bench = try bench(withEndpoints)
         bench.exchange.always(TestIssuer.discoveryURL, answer)
@@ -280,7 +290,9 @@ struct DiscoverySearchTests {
         #expect(metadata.remarks == ["no metadata, using the configured endpoints"])
     }
 
-    @Test func `they do not replace metadata that are only away, or were there once`() async throws {
+    @Test(.holds("O30")) func `they do not replace metadata that are only away, or were there once`()
+        async throws
+    {
         let bench = try bench(withEndpoints)
         bench.exchange.expect(TestIssuer.discoveryURL, status: 503, "")
         #expect(await failure(bench)?.kind == .busy)

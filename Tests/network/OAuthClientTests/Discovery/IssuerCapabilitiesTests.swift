@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -41,6 +42,7 @@ struct IssuerCapabilitiesTests {
     }
 
     @Test(
+        .holds("191"),
         arguments: [
             (["none"], [.none]), ([], []),
             (["client_secret_basic", "client_secret_post"], [.basic, .post]),
@@ -56,7 +58,7 @@ struct IssuerCapabilitiesTests {
         #expect(try offer(["token_endpoint_auth_methods_supported": .array(methods)]).authentication == words)
     }
 
-    @Test func `of scopes only those are told that mean the same everywhere`() throws {
+    @Test(.holds("191")) func `of scopes only those are told that mean the same everywhere`() throws {
         #expect(try offer(["scopes_supported": ["mail:read", "$(id)"]]).scopes == [])
         #expect(
             try offer(["scopes_supported": ["profile", "offline_access", "openid", "OPENID"]]).scopes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -8,24 +9,27 @@ import TokenCore
 @testable import OAuthClient
 
 struct ServerMetadataCacheTests {
-    @Test(arguments: [
-        (
-            "https://id.example", "https://id.example/.well-known/openid-configuration",
-            "https://id.example/.well-known/oauth-authorization-server"
-        ),
-        (
-            "https://id.example/", "https://id.example/.well-known/openid-configuration",
-            "https://id.example/.well-known/oauth-authorization-server"
-        ),
-        (
-            "https://id.example/a/b", "https://id.example/a/b/.well-known/openid-configuration",
-            "https://id.example/.well-known/oauth-authorization-server/a/b"
-        ),
-        (
-            "https://id.example:8443/a/", "https://id.example:8443/a/.well-known/openid-configuration",
-            "https://id.example:8443/.well-known/oauth-authorization-server/a"
-        ),
-    ])
+    @Test(
+        .holds("O32"),
+        arguments: [
+            (
+                "https://id.example", "https://id.example/.well-known/openid-configuration",
+                "https://id.example/.well-known/oauth-authorization-server"
+            ),
+            (
+                "https://id.example/", "https://id.example/.well-known/openid-configuration",
+                "https://id.example/.well-known/oauth-authorization-server"
+            ),
+            (
+                "https://id.example/a/b", "https://id.example/a/b/.well-known/openid-configuration",
+                "https://id.example/.well-known/oauth-authorization-server/a/b"
+            ),
+            (
+                "https://id.example:8443/a/", "https://id.example:8443/a/.well-known/openid-configuration",
+                "https://id.example:8443/.well-known/oauth-authorization-server/a"
+            ),
+        ]
+    )
     func `well-known addresses are appended or inserted`(issuer: String, openID: String, oauth: String) throws
     {
         let url = try EndpointURL(issuer)
@@ -49,6 +53,7 @@ struct ServerMetadataCacheTests {
     }
 
     @Test(
+        .holds("87", "O31", "O33", "O34"),
         arguments: [
             ["issuer": "https://id.example/tenant/"], ["issuer": "https://id.example/other"],
             ["issuer": "https://ID.example/tenant"],
@@ -72,6 +77,7 @@ struct ServerMetadataCacheTests {
 
     /// An optional endpoint that cannot be used, and why.
     @Test(
+        .holds("87"),
         arguments: [
             (
                 "authorization_endpoint", "https://me:pw@id.example/",
@@ -122,7 +128,9 @@ struct ServerMetadataCacheTests {
         #expect(metadata.remarks.isEmpty)
     }
 
-    @Test func `nothing of a bad document is remembered, and what was known stays`() async throws {
+    @Test(.holds("O34")) func `nothing of a bad document is remembered, and what was known stays`()
+        async throws
+    {
         let bench = try Bench(TestIssuer.profile())
         let discovery = bench.server.discovery
         let bad = TestIssuer.metadata([
@@ -140,7 +148,7 @@ struct ServerMetadataCacheTests {
         #expect(bench.exchange.isExhausted)
     }
 
-    @Test func `a query of an endpoint is kept`() async throws {
+    @Test(.holds("O33")) func `a query of an endpoint is kept`() async throws {
         let document = TestIssuer.metadata(["token_endpoint": "https://id.example/token?tenant=7"])
         #expect(try await metadata(document).get().token.description == "https://id.example/token?tenant=7")
     }
@@ -151,7 +159,9 @@ struct ServerMetadataCacheTests {
         #expect(!metadata.publicAddressOnly(metadata.token))
     }
 
-    @Test func `requests to hosts that only the metadata names must end at a public address`() async throws {
+    @Test(.holds("87")) func `requests to hosts that only the metadata names must end at a public address`()
+        async throws
+    {
         let document = TestIssuer.metadata(["token_endpoint": "https://tokens.example/token"])
         let metadata = try await metadata(document).get()
         #expect(metadata.publicAddressOnly(metadata.token))
@@ -179,19 +189,22 @@ struct ServerMetadataCacheTests {
         #expect(try await bench.server.discovery.metadata().revocation == nil)
     }
 
-    @Test func `the OAuth document stands alone where there is no OpenID one`() async throws {
+    @Test(.holds("O30")) func `the OAuth document stands alone where there is no OpenID one`() async throws {
         let bench = try Bench(TestIssuer.profile())
         bench.exchange.expect(TestIssuer.discoveryURL, status: 404, "")
         bench.exchange.expect(TestIssuer.oauthURL, TestIssuer.metadata())
         #expect(try await bench.server.discovery.metadata().token.description == TestIssuer.tokenEndpoint)
     }
 
-    @Test(arguments: [
-        (ScriptedExchange.Answer.json("<html>portal</html>"), FailureClass.busy),
-        (.json("", status: 503), .busy),
-        (.json("", status: 302), .busy), (.failure(.unreachable("x")), .unreachable),
-        (.failure(.insecure("x")), .insecure),
-    ])
+    @Test(
+        .holds("79"),
+        arguments: [
+            (ScriptedExchange.Answer.json("<html>portal</html>"), FailureClass.busy),
+            (.json("", status: 503), .busy),
+            (.json("", status: 302), .busy), (.failure(.unreachable("x")), .unreachable),
+            (.failure(.insecure("x")), .insecure),
+        ]
+    )
     func `a portal or an outage is not a wrong configuration`(
         answer: ScriptedExchange.Answer,
         kind: FailureClass

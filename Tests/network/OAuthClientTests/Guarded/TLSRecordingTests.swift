@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOSSL
+import TestSupport
 import Testing
 
 @testable import OAuthClient
@@ -16,7 +17,7 @@ struct TLSRecordingTests {
         (.tlsv12, .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
     ]
 
-    @Test(arguments: ciphers) func `an answer is read from its recording`(
+    @Test(.holds("253"), arguments: ciphers) func `an answer is read from its recording`(
         version: TLSVersion,
         cipher: NIOTLSCipher?
     ) throws {
@@ -39,13 +40,16 @@ struct TLSRecordingTests {
         #expect(recording.hasEnded)
     }
 
-    @Test(arguments: [
-        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", false, true),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", false, false),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", true, false),
-        ("HTTP/1.1 200 OK\r\n\r\n{}", true, true),
-        ("HTTP/1.1 200 OK\r\n\r\n{}", false, false),
-    ]) func `a recorded answer is complete where that of a connection is`(
+    @Test(
+        .holds("253"),
+        arguments: [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", false, true),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", false, false),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", true, false),
+            ("HTTP/1.1 200 OK\r\n\r\n{}", true, true),
+            ("HTTP/1.1 200 OK\r\n\r\n{}", false, false),
+        ]
+    ) func `a recorded answer is complete where that of a connection is`(
         said: String,
         ends: Bool,
         isComplete: Bool
@@ -129,7 +133,8 @@ struct TLSRecordingTests {
         #expect(try TLSRecording(connection.stream, secret).plaintext == Array("one other".utf8))
     }
 
-    @Test(arguments: [TLSVersion.tlsv12, .tlsv13]) func `a changed bit of the answer opens nothing`(
+    @Test(.holds("253"), arguments: [TLSVersion.tlsv12, .tlsv13])
+    func `a changed bit of the answer opens nothing`(
         version: TLSVersion
     ) throws {
         let connection = try RecordedConnection(version)

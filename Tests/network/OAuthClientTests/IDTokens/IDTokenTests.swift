@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -160,7 +161,7 @@ struct IDTokenTests {
         Vector(name: "at_hash wrong", claims: ["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"]),
     ]
 
-    @Test(arguments: vectors)
+    @Test(.holds("98", "O35", "O36", "O37", "O38", "O39", "O42", "O45"), arguments: vectors)
     func `an ID token is believed or the login fails`(vector: Vector) async throws {
         let issuer = try await TestIssuer()
         let commands = ScriptedCommands(prints: TestIssuer.clientSecret + "\n")
@@ -188,21 +189,24 @@ struct IDTokenTests {
     }
 
     /// Key sets with which a token must be rejected that is valid with the usual one.
-    @Test(arguments: [
-        "{}", #"{"keys":{}}"#, #"{"keys":[]}"#, #"{"keys":[1,"x",{}]}"#, "[]", "<html>",
-        TestIssuer.keySet([TestIssuer.rsaKey(["use": "enc"])]),
-        TestIssuer.keySet([TestIssuer.rsaKey(["alg": "RS512"])]),
-        TestIssuer.keySet([TestIssuer.rsaKey(["key_ops": ["sign"]])]),
-        TestIssuer.keySet([TestIssuer.rsaKey(["kty": "oct"])]),
-        TestIssuer.keySet([TestIssuer.rsaKey(["n": "AQAB"])]),
-    ])
+    @Test(
+        .holds("98", "O38"),
+        arguments: [
+            "{}", #"{"keys":{}}"#, #"{"keys":[]}"#, #"{"keys":[1,"x",{}]}"#, "[]", "<html>",
+            TestIssuer.keySet([TestIssuer.rsaKey(["use": "enc"])]),
+            TestIssuer.keySet([TestIssuer.rsaKey(["alg": "RS512"])]),
+            TestIssuer.keySet([TestIssuer.rsaKey(["key_ops": ["sign"]])]),
+            TestIssuer.keySet([TestIssuer.rsaKey(["kty": "oct"])]),
+            TestIssuer.keySet([TestIssuer.rsaKey(["n": "AQAB"])]),
+        ]
+    )
     func `a login fails with a key set that has no fitting key`(keySet: String) async throws {
         let outcome = try await logIn(keySet: keySet)
         #expect(outcome.granted == nil)
     }
 
     /// A hundred other keys of the kind before the one that signed; with a name it is found among any number.
-    @Test(arguments: [(70, 64, true), (70, 64, false), (500, 499, true)])
+    @Test(.holds("O38"), arguments: [(70, 64, true), (70, 64, false), (500, 499, true)])
     func `an issuer may publish many keys`(count: Int, signer: Int, isNamed: Bool) async throws {
         var keys = (0..<count).map { number in
             TestIssuer.rsaKey(["kid": .string("other\(number)"), "n": .string(Self.otherModulus)])
@@ -218,7 +222,9 @@ struct IDTokenTests {
         #expect(try await logIn(keySet: TestIssuer.keySet(keys), header: ["kid": .null]).granted == nil)
     }
 
-    @Test func `a key for Ed25519 signs what says EdDSA, and the other way round`() async throws {
+    @Test(.holds("O38")) func `a key for Ed25519 signs what says EdDSA, and the other way round`()
+        async throws
+    {
         let issuer = try await TestIssuer()
         for (algorithm, ofKey) in [("EdDSA", "Ed25519"), ("Ed25519", "EdDSA"), ("Ed25519", "Ed25519")] {
             let document = try #require(try JSONValue(parsing: issuer.keySet.utf8).object?["keys"]?.array)
@@ -236,6 +242,7 @@ struct IDTokenTests {
 
     /// An ID token, and the message about it.
     @Test(
+        .holds("O38"),
         arguments: [
             (
                 ["iss": "https://evil.example"], [:],
@@ -279,12 +286,13 @@ struct IDTokenTests {
         )
     }
 
-    @Test func `of two keys with one identifier either may have signed`() async throws {
+    @Test(.holds("98", "O38")) func `of two keys with one identifier either may have signed`() async throws {
         let wrong = TestIssuer.rsaKey(["n": .string(Base64.urlEncoded([UInt8](repeating: 0xFF, count: 256)))])
         #expect(try await logIn(keySet: TestIssuer.keySet([wrong, TestIssuer.rsaKey()])).granted != nil)
     }
 
-    @Test func `a key that is new is found at once, and asked for in vain once a minute at most`()
+    @Test(.holds("98", "O38"))
+    func `a key that is new is found at once, and asked for in vain once a minute at most`()
         async throws
     {
         let issuer = try await TestIssuer()
@@ -304,7 +312,7 @@ struct IDTokenTests {
         #expect(fetches() == 2)
     }
 
-    @Test func `a key that was published a moment ago is found`() async throws {
+    @Test(.holds("O38")) func `a key that was published a moment ago is found`() async throws {
         let issuer = try await TestIssuer()
         let bench = try Bench(TestIssuer.profile())
         bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -10,6 +11,7 @@ import TokenCore
 struct RefreshedIDTokenTests {
     /// Claims of a refresh's ID token that name somebody else or another issuer (O43).
     @Test(
+        .holds("99", "O43"),
         arguments: [["sub": "mallory"], ["iss": "https://id.example/other"], ["sub": "ALICE"]]
             as [[String: JSONValue]]
     )
@@ -23,6 +25,7 @@ struct RefreshedIDTokenTests {
 
     /// Claims, header, and what happens to the ID token; the session lives on with all of them.
     @Test(
+        .holds("O38"),
         arguments: [
             ([:], [:], true), (["exp": .integer(TestIssuer.now + 9_000)], [:], true),
             (["aud": ["cli", "x"], "azp": "cli"], [:], true),
@@ -65,7 +68,8 @@ struct RefreshedIDTokenTests {
         #expect(granted.remarks.map(\.kind) == [.idTokenDropped])
     }
 
-    @Test func `an ID token of a refresh signed by a stranger is left out, and said to be`() async throws {
+    @Test(.holds("99", "O38"))
+    func `an ID token of a refresh signed by a stranger is left out, and said to be`() async throws {
         let issuer = try await TestIssuer()
         let stranger = try await TestIssuer()
         let outcome = try await refresh(
@@ -84,6 +88,7 @@ struct RefreshedIDTokenTests {
 
     /// `auth_time` at the login and at the refresh, and whether the new ID token is used (OIDC Core §12.2).
     @Test(
+        .holds("O43"),
         arguments: [
             (.null, .null, true), (1_799_000_000, 1_799_000_000, true), (1_799_000_000, .null, true),
             (.null, 1_799_000_000, true), (1_799_000_000, 1_799_000_001, false),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -157,7 +158,7 @@ struct JSONServerTests {
         #expect(bench.exchange.sent.isEmpty)
     }
 
-    @Test func `a refresh token goes nowhere but where it was given`() async throws {
+    @Test(.holds("105")) func `a refresh token goes nowhere but where it was given`() async throws {
         let bench = try bench()
         let outcome = try await bench.refresh(tokenEndpoint: "https://other.example/auth/refresh")
         #expect(outcome.failure?.kind == .misconfigured)

@@ -29,7 +29,7 @@ struct AuthorizationRequestOptionsTests {
         return seen.withLock { $0 }
     }
 
-    @Test func `every wish goes with the request, and nothing else`() async throws {
+    @Test(.holds("O41")) func `every wish goes with the request, and nothing else`() async throws {
         let usual = try await asked(AuthorizationRequestOptions())
         let asked = try await asked(
             AuthorizationRequestOptions(
@@ -109,7 +109,7 @@ struct AuthorizationRequestOptionsTests {
     /// Returns a port that was free just now.
     private func freePort() throws -> Int { Int(try LocalPort("127.0.0.1").port) }
 
-    @Test func `localhost is answered at both addresses`() async throws {
+    @Test(.holds("O10")) func `localhost is answered at both addresses`() async throws {
         for address in ["127.0.0.1", "::1"] where address != "::1" || hasIPv6 {
             let port = try freePort()
             let uri = "http://localhost:\(port)/cb"
@@ -123,7 +123,7 @@ struct AuthorizationRequestOptionsTests {
         }
     }
 
-    @Test(.enabled(if: hasIPv6, "this machine has no IPv6"))
+    @Test(.holds("95"), .enabled(if: hasIPv6, "this machine has no IPv6"))
     func `a port that somebody has at one of the addresses is an error`() async throws {
         for isSecond in [false, true] {
             let port = try UInt16(freePort())
@@ -139,12 +139,15 @@ struct AuthorizationRequestOptionsTests {
     }
 
     /// Redirect URIs of other hosts, and the address that the browser then shows.
-    @Test(arguments: [
-        ("https://app.example/cb", "https://app.example/cb?"),
-        ("https://app.example", "https://app.example/?"),
-        ("com.example.app:/cb", "com.example.app:/cb?"),
-        ("http://app.example/cb?t=1", "http://app.example/cb?t=1&"),
-    ])
+    @Test(
+        .holds("O10"),
+        arguments: [
+            ("https://app.example/cb", "https://app.example/cb?"),
+            ("https://app.example", "https://app.example/?"),
+            ("com.example.app:/cb", "com.example.app:/cb?"),
+            ("http://app.example/cb?t=1", "http://app.example/cb?t=1&"),
+        ]
+    )
     func `a redirect that ends elsewhere is pasted`(uri: String, start: String) async throws {
         let (outcome, bench, person) = try await logIn(.registered(uri)) { _ in
         } paste: {
@@ -155,10 +158,13 @@ struct AuthorizationRequestOptionsTests {
         #expect(bench.exchange.sent.last?.form["redirect_uri"] == uri)
     }
 
-    @Test(arguments: [
-        "https://app.example/cb?code=c&state=x", "https://app.example/cb?code=c",
-        "https://evil.example/cb?code=c&state=",
-    ])
+    @Test(
+        .holds("O10"),
+        arguments: [
+            "https://app.example/cb?code=c&state=x", "https://app.example/cb?code=c",
+            "https://evil.example/cb?code=c&state=",
+        ]
+    )
     func `a pasted redirect needs our state all the same`(text: String) async throws {
         let (outcome, bench, _) = try await logIn(.registered("https://app.example/cb")) { _ in
         } paste: {

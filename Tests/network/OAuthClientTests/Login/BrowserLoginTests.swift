@@ -3,6 +3,7 @@
 import Crypto
 import ServerSettings
 import Synchronization
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -56,7 +57,7 @@ struct BrowserLoginTests {
     /// Longer than any test.
     static let forEver: Sleeping = { _ in try await Task.sleep(for: .seconds(3_600)) }
 
-    @Test func `the code is bound to the key that redeems it`() async throws {
+    @Test(.holds("O53")) func `the code is bound to the key that redeems it`() async throws {
         var profile = TestIssuer.profile()
         profile.bindsTokens = true
         let login = try await Login(profile)
@@ -70,7 +71,9 @@ struct BrowserLoginTests {
         #expect(named.withLock { $0 } == ReadProof.digest(jwk))
     }
 
-    @Test func `a code that comes back with our state becomes tokens`() async throws {
+    @Test(.holds("O2", "O3", "O10")) func `a code that comes back with our state becomes tokens`()
+        async throws
+    {
         let login = try await Login()
         let seen = Mutex<OpenedAddress?>(nil)
         let outcome = await login.run { address in
@@ -97,7 +100,7 @@ struct BrowserLoginTests {
         #expect(address.parameters["code_challenge_method"] == "S256")
     }
 
-    @Test func `a thousand logins share no verifier, state or nonce`() {
+    @Test(.holds("97", "O3")) func `a thousand logins share no verifier, state or nonce`() {
         var seen: Set<String> = []
         for _ in 0..<1_000 {
             let transaction = AuthorizationTransaction(
@@ -122,7 +125,7 @@ struct BrowserLoginTests {
         return url
     }()
 
-    @Test func `the query of the endpoint is kept`() async throws {
+    @Test(.holds("O33")) func `the query of the endpoint is kept`() async throws {
         let bench = try Bench(.fixed(), sleep: BrowserLoginTests.forEver)
         bench.exchange.expect("https://tokens.example/token", #"{"access_token":"at"}"#)
         let person = ScriptedPerson(
@@ -139,6 +142,7 @@ struct BrowserLoginTests {
     }
 
     @Test(
+        .holds("97", "O2", "O3", "O52"),
         arguments: [
             ["code_challenge_methods_supported": ["plain"]], ["code_challenge_methods_supported": []],
             ["response_types_supported": ["token"]],
@@ -154,15 +158,19 @@ struct BrowserLoginTests {
     }
 
     /// `iss` in the response, whether the server announces it, and whether the login goes on (RFC 9207).
-    @Test(arguments: [
-        (String?.none, false, true), (nil, true, false), (TestIssuer.url, false, true),
-        (TestIssuer.url, true, true),
-        ("https://evil.example", false, false), ("https://evil.example", true, false),
-        (TestIssuer.url + "/", true, false),
-        ("https://ID.example/tenant", true, false), ("https://id.example", true, false), ("", true, false),
-        ("", false, false),
-        ("https%253A%252F%252Fid.example%252Ftenant", true, false),
-    ])
+    @Test(
+        .holds("96", "O7", "O8", "O9"),
+        arguments: [
+            (String?.none, false, true), (nil, true, false), (TestIssuer.url, false, true),
+            (TestIssuer.url, true, true),
+            ("https://evil.example", false, false), ("https://evil.example", true, false),
+            (TestIssuer.url + "/", true, false),
+            ("https://ID.example/tenant", true, false), ("https://id.example", true, false),
+            ("", true, false),
+            ("", false, false),
+            ("https%253A%252F%252Fid.example%252Ftenant", true, false),
+        ]
+    )
     func `a response of another issuer ends the login without a token request`(
         issuer: String?,
         isAnnounced: Bool,
@@ -179,7 +187,8 @@ struct BrowserLoginTests {
         if !goesOn { #expect(outcome.failure?.code == "issuer_mismatch") }
     }
 
-    @Test func `an error response of another issuer is not believed either`() async throws {
+    @Test(.holds("96", "O8")) func `an error response of another issuer is not believed either`() async throws
+    {
         let login = try await Login()
         let outcome = await login.run { address in
             Task {
@@ -191,10 +200,13 @@ struct BrowserLoginTests {
         #expect(outcome.failure?.code == "issuer_mismatch")
     }
 
-    @Test(arguments: [
-        ("access_denied", FailureClass.interactionRequired), ("invalid_scope", .variantRefused),
-        ("temporarily_unavailable", .busy), ("unauthorized_client", .clientUnauthorized),
-    ])
+    @Test(
+        .holds("O58"),
+        arguments: [
+            ("access_denied", FailureClass.interactionRequired), ("invalid_scope", .variantRefused),
+            ("temporarily_unavailable", .busy), ("unauthorized_client", .clientUnauthorized),
+        ]
+    )
     func `an error response ends the login with its reason`(code: String, kind: FailureClass) async throws {
         let login = try await Login()
         let outcome = await login.run { address in
@@ -218,7 +230,7 @@ struct BrowserLoginTests {
         #expect(login.redemptions.isEmpty)
     }
 
-    @Test func `a code whose redemption was lost is not sent again`() async throws {
+    @Test(.holds("100", "O60")) func `a code whose redemption was lost is not sent again`() async throws {
         let bench = try Bench(.fixed(), sleep: BrowserLoginTests.forEver)
         bench.exchange.expect("https://tokens.example/token", .failure(.ambiguous("cut")))
         let person = ScriptedPerson(
@@ -233,7 +245,7 @@ struct BrowserLoginTests {
         #expect(bench.exchange.sent.count == 1)
     }
 
-    @Test(arguments: [JSONValue.null, "another nonce"])
+    @Test(.holds("98", "O40"), arguments: [JSONValue.null, "another nonce"])
     func `an ID token without our nonce is not believed`(nonce: JSONValue) async throws {
         let login = try await Login()
         let token = try login.issuer.idToken(["nonce": nonce])
@@ -288,7 +300,7 @@ struct BrowserLoginTests {
         #expect(outcome.granted != nil, "\(outcome)")
     }
 
-    @Test func `a login that is given up closes its listener`() async throws {
+    @Test(.holds("O12")) func `a login that is given up closes its listener`() async throws {
         let bench = try Bench(.fixed(), sleep: BrowserLoginTests.forEver)
         let seen = Mutex(0)
         let (told, tell) = AsyncStream.makeStream(of: Int.self)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -39,7 +40,8 @@ struct DeviceLoginTests {
         return (outcome, bench, person)
     }
 
-    @Test func `the person sees the code, and the first poll waits the interval`() async throws {
+    @Test(.holds("101", "O46", "O47"))
+    func `the person sees the code, and the first poll waits the interval`() async throws {
         let (outcome, bench, person) = try await logIn()
         #expect(outcome.granted != nil)
         #expect(
@@ -64,16 +66,19 @@ struct DeviceLoginTests {
     }
 
     /// The server's `interval`, and the pause before the first poll.
-    @Test(arguments: [
-        (JSONValue.null, Int64(5)), (1, 1), ("3", 3), (0, 1), (-4, 1), (.number("2.9"), 2), (10_000, 300),
-        ("soon", 5),
-    ])
+    @Test(
+        .holds("101", "O46"),
+        arguments: [
+            (JSONValue.null, Int64(5)), (1, 1), ("3", 3), (0, 1), (-4, 1), (.number("2.9"), 2), (10_000, 300),
+            ("soon", 5),
+        ]
+    )
     func `the interval is honoured within reason`(interval: JSONValue, seconds: Int64) async throws {
         let (_, bench, _) = try await logIn(DeviceLoginTests.start(["interval": interval]))
         #expect(bench.clock.slept == [.seconds(seconds)])
     }
 
-    @Test func `slow_down adds five seconds for good`() async throws {
+    @Test(.holds("101", "O46")) func `slow_down adds five seconds for good`() async throws {
         let polls = ["authorization_pending", "slow_down", "authorization_pending", "slow_down"].map(
             DeviceLoginTests.error
         )
@@ -82,7 +87,7 @@ struct DeviceLoginTests {
         #expect(bench.clock.slept == [7, 7, 12, 12, 17].map { .seconds($0) })
     }
 
-    @Test func `a server in trouble is asked less and less often`() async throws {
+    @Test(.holds("101", "O46")) func `a server in trouble is asked less and less often`() async throws {
         let trouble: [ScriptedExchange.Answer] = [
             .failure(.unreachable("x")), .failure(.ambiguous("x")), .json("", status: 503),
             .json("", status: 503, headers: ["retry-after": "100"]),
@@ -92,7 +97,7 @@ struct DeviceLoginTests {
         #expect(bench.clock.slept == [7, 14, 28, 56, 100].map { .seconds($0) })
     }
 
-    @Test func `a server that limits its requests is polled when it says`() async throws {
+    @Test(.holds("101")) func `a server that limits its requests is polled when it says`() async throws {
         let polls: [ScriptedExchange.Answer] = [
             .json("", status: 429, headers: ["retry-after": "2"]), Self.error("authorization_pending"),
             .json(#"{"error":"rate_limited"}"#, status: 429), Self.error("authorization_pending"),
@@ -115,7 +120,7 @@ struct DeviceLoginTests {
         #expect(outcome.granted != nil, "\(outcome)")
     }
 
-    @Test func `polling stops when the code expires`() async throws {
+    @Test(.holds("101", "O48")) func `polling stops when the code expires`() async throws {
         let polls = Array(repeating: DeviceLoginTests.error("authorization_pending"), count: 4)
         let (outcome, bench, _) = try await logIn(DeviceLoginTests.start(["expires_in": 30]), polls: polls)
         #expect(outcome.failure?.code == "expired_token")
@@ -131,10 +136,13 @@ struct DeviceLoginTests {
         #expect(bench.clock.slept == [7, 14, 28, 56, 60].map { .seconds($0) })
     }
 
-    @Test(arguments: [
-        ("access_denied", FailureClass.interactionRequired), ("expired_token", .interactionRequired),
-        ("invalid_grant", .grantDead), ("invalid_client", .clientRejected), ("something_new", .busy),
-    ])
+    @Test(
+        .holds("101", "O46", "O48"),
+        arguments: [
+            ("access_denied", FailureClass.interactionRequired), ("expired_token", .interactionRequired),
+            ("invalid_grant", .grantDead), ("invalid_client", .clientRejected), ("something_new", .busy),
+        ]
+    )
     func `any other error ends the login at once`(code: String, kind: FailureClass) async throws {
         let (outcome, bench, _) = try await logIn(polls: [DeviceLoginTests.error(code)])
         #expect(outcome.failure?.kind == kind)
@@ -142,6 +150,7 @@ struct DeviceLoginTests {
     }
 
     @Test(
+        .holds("101", "O47"),
         arguments: [
             ["verification_uri": "http://tokens.example/go"], ["verification_uri": "javascript:alert(1)"],
             ["verification_uri": "https://tokens.example/\u{1B}]8;;"], ["verification_uri": .null],
@@ -156,7 +165,7 @@ struct DeviceLoginTests {
         #expect(person.steps.isEmpty)
     }
 
-    @Test func `a bad shortcut is left out`() async throws {
+    @Test(.holds("O47")) func `a bad shortcut is left out`() async throws {
         let changes: [String: JSONValue] = ["verification_uri_complete": "javascript:alert(1)"]
         let (outcome, _, person) = try await logIn(DeviceLoginTests.start(changes))
         #expect(outcome.granted != nil)

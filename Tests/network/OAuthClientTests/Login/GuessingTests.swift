@@ -36,7 +36,7 @@ struct GuessingTests {
         )
     }
 
-    @Test func `guesses at the listener are refused, and the login completes`() async throws {
+    @Test(.holds("90")) func `guesses at the listener are refused, and the login completes`() async throws {
         let waiting = try await WaitingListener()
         let (listener, address) = (waiting.listener, waiting.address)
         let port = UInt16(listener.port)

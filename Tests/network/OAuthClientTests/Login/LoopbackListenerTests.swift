@@ -35,17 +35,21 @@ struct LoopbackListenerTests {
     }
 
     /// Request targets and their status; `S` stands for our state.
-    @Test(arguments: [
-        ("/callback?error=x", 400), ("/callback?code=evil", 400), ("/callback?code=evil&state=", 400),
-        ("/callback?code=evil&state=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", 400),
-        ("/callback?code=evil&state=S&state=S", 400),
-        ("/callback?code=evil&state=Sx", 400), ("/callback?code=%ZZ&state=S", 400),
-        ("/callback?code=%FF&state=S", 400),
-        ("/callback", 400), ("/callback?", 400), ("/favicon.ico", 404), ("/", 404),
-        ("/callback/?state=S", 404),
-        ("/Callback?state=S", 404), ("//callback?state=S", 404), ("http://127.0.0.1/callback?state=S", 404),
-        ("/callback%3Fstate=S", 404), ("*", 404),
-    ])
+    @Test(
+        .holds("90", "91", "O5", "O10"),
+        arguments: [
+            ("/callback?error=x", 400), ("/callback?code=evil", 400), ("/callback?code=evil&state=", 400),
+            ("/callback?code=evil&state=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", 400),
+            ("/callback?code=evil&state=S&state=S", 400),
+            ("/callback?code=evil&state=Sx", 400), ("/callback?code=%ZZ&state=S", 400),
+            ("/callback?code=%FF&state=S", 400),
+            ("/callback", 400), ("/callback?", 400), ("/favicon.ico", 404), ("/", 404),
+            ("/callback/?state=S", 404),
+            ("/Callback?state=S", 404), ("//callback?state=S", 404),
+            ("http://127.0.0.1/callback?state=S", 404),
+            ("/callback%3Fstate=S", 404), ("*", 404),
+        ]
+    )
     func `a request without our state changes nothing`(target: String, status: Int) async throws {
         try await survive { address in
             let target = target.split(separator: "=S", omittingEmptySubsequences: false)
@@ -58,7 +62,7 @@ struct LoopbackListenerTests {
         }
     }
 
-    @Test(arguments: ["POST", "HEAD", "PUT", "OPTIONS", "get", "CONNECT"])
+    @Test(.holds("91"), arguments: ["POST", "HEAD", "PUT", "OPTIONS", "get", "CONNECT"])
     func `only GET is answered`(method: String) async throws {
         try await survive { address in
             let request = LoopbackListenerTests.get(
@@ -72,13 +76,17 @@ struct LoopbackListenerTests {
     }
 
     /// `P` stands for our port.
-    @Test(arguments: [
-        "Host: evil.example", "Host: localhost:P", "Host: [::1]:P", "Host: 127.0.0.1", "Host: 127.0.0.1:1",
-        "Host: 127.0.0.1:P0",
-        "Host: 127.0.0.1:P\r\nHost: 127.0.0.1:P", "X-Host: 127.0.0.1:P", "Host:", "Host: 127.0.0.1:P x",
-        "Host : 127.0.0.1:P",
-        "Host: 127.0.0.1:P\r\nhost: evil.example",
-    ])
+    @Test(
+        .holds("92"),
+        arguments: [
+            "Host: evil.example", "Host: localhost:P", "Host: [::1]:P", "Host: 127.0.0.1",
+            "Host: 127.0.0.1:1",
+            "Host: 127.0.0.1:P0",
+            "Host: 127.0.0.1:P\r\nHost: 127.0.0.1:P", "X-Host: 127.0.0.1:P", "Host:", "Host: 127.0.0.1:P x",
+            "Host : 127.0.0.1:P",
+            "Host: 127.0.0.1:P\r\nhost: evil.example",
+        ]
+    )
     func `another Host is refused, even with our state`(header: String) async throws {
         try await survive { address in
             let header = header.split(separator: "P", omittingEmptySubsequences: false).joined(
@@ -106,7 +114,7 @@ struct LoopbackListenerTests {
         }
     }
 
-    @Test func `a state cannot be guessed`() throws {
+    @Test(.holds("90", "O5")) func `a state cannot be guessed`() throws {
         let uri = "http://127.0.0.1:1/callback"
         let transaction = AuthorizationTransaction(redirectURI: uri, issuer: nil, namesIssuer: false)
         let url = try EndpointURL("https://id.example/authorize")
@@ -127,7 +135,7 @@ struct LoopbackListenerTests {
         Attachment.record("\(guesses) guesses, \(taken) accepted", named: "figure")
     }
 
-    @Test func `who holds the port on another address gets nothing`() async throws {
+    @Test(.holds("95", "O12")) func `who holds the port on another address gets nothing`() async throws {
         var others: [LocalPort] = []
         try await survive { address in
             #expect(address.parameters["redirect_uri"] == "http://127.0.0.1:\(address.port)/callback")
@@ -145,7 +153,9 @@ struct LoopbackListenerTests {
         #expect(others.allSatisfy { !$0.isAsked })
     }
 
-    @Test func `the port is open on 127·0·0·1 alone, and only while the login waits`() async throws {
+    @Test(.holds("O12")) func `the port is open on 127·0·0·1 alone, and only while the login waits`()
+        async throws
+    {
         let listener = try await LoopbackListener.open(.standard(port: 0), on: eventLoop)
         let open = ListeningSocket.all(ofProcess: "self").filter { $0.port == listener.port }
         #expect(open.map(\.address) == ["0100007F"])
@@ -154,7 +164,7 @@ struct LoopbackListenerTests {
         #expect(Set(open).isDisjoint(with: ListeningSocket.all(ofProcess: "self")))
     }
 
-    @Test func `a state is accepted once`() async throws {
+    @Test(.holds("90", "O6")) func `a state is accepted once`() async throws {
         let listener = try await LoopbackListener.open(.standard(port: 0), on: eventLoop)
         let uri = "http://127.0.0.1:\(listener.port)/callback"
         let transaction = AuthorizationTransaction(redirectURI: uri, issuer: nil, namesIssuer: false)
@@ -168,7 +178,8 @@ struct LoopbackListenerTests {
         await listener.close()
     }
 
-    @Test func `nothing of a request is reflected, and the page can load nothing`() async throws {
+    @Test(.holds("93", "O10", "O59"))
+    func `nothing of a request is reflected, and the page can load nothing`() async throws {
         try await survive { address in
             for query in [
                 "code=<script>alert(1)</script>&state=%22%3E<b>", "error=<img>&error_description='\">",
@@ -183,7 +194,7 @@ struct LoopbackListenerTests {
         }
     }
 
-    @Test func `a request larger than 64 KiB is refused`() async throws {
+    @Test(.holds("94")) func `a request larger than 64 KiB is refused`() async throws {
         #expect(CallbackRequest.headLimit == 64 << 10)
         try await survive { address in
             let long = "GET /callback?state=" + String(repeating: "x", count: CallbackRequest.headLimit)
@@ -205,7 +216,7 @@ struct LoopbackListenerTests {
         #expect(CallbackRequest(longer, to: place) == .refused(status: 431))
     }
 
-    @Test func `the cookies of other servers on this machine do no harm`() async throws {
+    @Test(.holds("94")) func `the cookies of other servers on this machine do no harm`() async throws {
         let waiting = try await WaitingListener()
         let (listener, address) = (waiting.listener, waiting.address)
         let cookies = String(
@@ -225,7 +236,9 @@ struct LoopbackListenerTests {
         await listener.close()
     }
 
-    @Test func `what goes wrong is told once, and what is no attempt at a login is not`() async throws {
+    @Test(.holds("94")) func `what goes wrong is told once, and what is no attempt at a login is not`()
+        async throws
+    {
         let told = Mutex<[CallbackError]>([])
         let waiting = try await WaitingListener { problem in told.withLock { $0.append(problem) } }
         let (listener, address) = (waiting.listener, waiting.address)
@@ -245,7 +258,7 @@ struct LoopbackListenerTests {
         await listener.close()
     }
 
-    @Test func `connections that stall are closed and keep nobody out`() async throws {
+    @Test(.holds("94")) func `connections that stall are closed and keep nobody out`() async throws {
         #expect(LoopbackListener.Limits().perConnection == .seconds(5))
         #expect(LoopbackListener.Limits().connections == 16)
         try await survive { address in
@@ -260,7 +273,9 @@ struct LoopbackListenerTests {
         }
     }
 
-    @Test func `a request must be whole within five seconds, and trickling wins no time`() throws {
+    @Test(.holds("94")) func `a request must be whole within five seconds, and trickling wins no time`()
+        throws
+    {
         let coordinator = CallbackCoordinator(
             limits: LoopbackListener.Limits(),
             eventLoop: EmbeddedEventLoop()
@@ -279,7 +294,7 @@ struct LoopbackListenerTests {
         #expect(!channel.isActive)
     }
 
-    @Test func `a thousand guesses at once find nothing`() async throws {
+    @Test(.holds("90", "91")) func `a thousand guesses at once find nothing`() async throws {
         try await survive { address in
             await withTaskGroup(of: Void.self) { group in
                 for number in 0..<1_000 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import TokenCore
 
@@ -26,7 +27,8 @@ struct MissingIDTokenTests {
         login.bench.exchange.posts(to: "https://id.example/tenant/revoke").map { $0.form["token"] }
     }
 
-    @Test func `a login without the ID token that was asked for is of nobody that is known`() async throws {
+    @Test(.holds("98", "O40"))
+    func `a login without the ID token that was asked for is of nobody that is known`() async throws {
         let login = try await Login()
         let grant = try #require(await logInWithoutIDToken(login).granted)
         #expect(grant.subject == nil && grant.tokens.idToken == nil)
@@ -34,7 +36,7 @@ struct MissingIDTokenTests {
         #expect(revoked(login).isEmpty)
     }
 
-    @Test func `where an ID token is required, a login without one is revoked`() async throws {
+    @Test(.holds("98")) func `where an ID token is required, a login without one is revoked`() async throws {
         var profile = TestIssuer.profile()
         profile.requiresIDToken = true
         let login = try await Login(profile)
@@ -44,7 +46,7 @@ struct MissingIDTokenTests {
         #expect(revoked(login) == ["rt", "at"])
     }
 
-    @Test func `a verified account is not replaced by an unverified login`() async throws {
+    @Test(.holds("98")) func `a verified account is not replaced by an unverified login`() async throws {
         let login = try await Login()
         let present = PreviousLogin(scope: ["openid"], subject: "alice")
         let failure = try #require(await logInWithoutIDToken(login, present: present).failure)

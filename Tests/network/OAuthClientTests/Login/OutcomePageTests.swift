@@ -3,6 +3,7 @@
 import Crypto
 import ServerSettings
 import Synchronization
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -36,7 +37,7 @@ struct OutcomePageTests {
         return String(path)
     }
 
-    @Test(arguments: ["code=c0de", "error=access_denied&error_description=no"])
+    @Test(.holds("93"), arguments: ["code=c0de", "error=access_denied&error_description=no"])
     func `the browser leaves the answer behind, and waits until the login has ended`(
         answer: String
     ) async throws {
@@ -55,7 +56,7 @@ struct OutcomePageTests {
         #expect(!text.contains("c0de") && !text.contains(address.state))
     }
 
-    @Test func `nobody else on this machine finds the page`() async throws {
+    @Test(.holds("93")) func `nobody else on this machine finds the page`() async throws {
         let waiting = try await WaitingListener()
         let (listener, address) = (waiting.listener, waiting.address)
         let path = try await outcome(after: "code=c&state=\(address.state)", at: address)
@@ -92,7 +93,9 @@ struct OutcomePageTests {
         await waiting.listener.close()
     }
 
-    @Test func `the listener is gone once the page was shown, or a moment after the end`() async throws {
+    @Test(.holds("O12")) func `the listener is gone once the page was shown, or a moment after the end`()
+        async throws
+    {
         for isShown in [true, false] {
             var limits = LoopbackListener.Limits()
             limits.shutdownTimeout = isShown ? .hours(1) : .milliseconds(50)
@@ -161,7 +164,7 @@ struct OutcomePageTests {
         )
     }
 
-    @Test func `text of a server is nothing but text`() {
+    @Test(.holds("93")) func `text of a server is nothing but text`() {
         let evil = "</p><script>alert(1)</script><img src=x onerror=\"y\">'&\u{0}"
         let page = CallbackPage(
             BrowserLoginResult(
@@ -176,7 +179,7 @@ struct OutcomePageTests {
         #expect(!page.contains("onerror=\"y\""))
     }
 
-    @Test func `the page runs nothing, loads nothing, and has no style but its own`() throws {
+    @Test(.holds("93")) func `the page runs nothing, loads nothing, and has no style but its own`() throws {
         let pages = [
             CallbackPage(Self.done), CallbackPage(Self.failed("x")), .unfinished, .empty,
             CallbackPage(refusing: 431),

@@ -2,6 +2,7 @@
 
 import ServerSettings
 import Synchronization
+import TestSupport
 import Testing
 import TokenCore
 
@@ -56,12 +57,15 @@ struct PastedLoginTests {
         )
     }
 
-    @Test(arguments: [
-        "https://127.0.0.1:18499/callback?code=c&state=S", "http://127.0.0.1:18499/other?code=c&state=S",
-        "http://127.0.0.1:18498/callback?code=c&state=S", "http://evil.example/callback?code=c&state=S",
-        "http://127.0.0.1:18499/callback#code=c&state=S", "code=c&state=S", "c", "",
-        "http://127.0.0.1:18499/callback?code=c",
-    ])
+    @Test(
+        .holds("O5"),
+        arguments: [
+            "https://127.0.0.1:18499/callback?code=c&state=S", "http://127.0.0.1:18499/other?code=c&state=S",
+            "http://127.0.0.1:18498/callback?code=c&state=S", "http://evil.example/callback?code=c&state=S",
+            "http://127.0.0.1:18499/callback#code=c&state=S", "code=c&state=S", "c", "",
+            "http://127.0.0.1:18499/callback?code=c",
+        ]
+    )
     func `an address that is not our redirect is not taken`(template: String) async throws {
         let (outcome, bench, person) = try await logIn(port: 18_499) { address, _ in
             template.split(separator: "=S", omittingEmptySubsequences: false).joined(

@@ -45,7 +45,7 @@ struct ProofTests {
         (1...40).count { bench.memory.kind(of: SecretID(rawValue: $0)) == .proofKey }
     }
 
-    @Test func `a login proves the key that its tokens are bound to`() async throws {
+    @Test(.holds("102", "O53")) func `a login proves the key that its tokens are bound to`() async throws {
         let bench = try Bench(profile())
         bench.exchange.expect(token, bound)
         let grant = try #require(try await logIn(bench).granted)
@@ -61,7 +61,7 @@ struct ProofTests {
         #expect(keys(in: bench) == 1)
     }
 
-    @Test func `a refresh proves the same key with another proof`() async throws {
+    @Test(.holds("O53")) func `a refresh proves the same key with another proof`() async throws {
         let bench = try Bench(profile())
         bench.exchange.expect(token, bound)
         let grant = try #require(try await logIn(bench).granted)
@@ -83,7 +83,7 @@ struct ProofTests {
         #expect(proofs(bench)[0].jwk != proofs(bench)[1].jwk)
     }
 
-    @Test func `no two proofs have the same name`() throws {
+    @Test(.holds("O53")) func `no two proofs have the same name`() throws {
         let bench = try Bench(profile())
         let maker = ProofMaker(key: try ProofKey.make(in: bench.memory), memory: bench.memory)
         let tokenRequest = ProofRequest(method: "GET", target: "https://api.example/")
@@ -97,7 +97,7 @@ struct ProofTests {
         Attachment.record("\(count) proofs, \(names.count) names", named: "figure")
     }
 
-    @Test func `a nonce that is demanded comes with the second request`() async throws {
+    @Test(.holds("O54")) func `a nonce that is demanded comes with the second request`() async throws {
         let bench = try Bench(profile())
         bench.exchange.expect(
             token,
@@ -117,7 +117,7 @@ struct ProofTests {
         #expect(proofs(bench).last?.claims["nonce"] == "n-2")
     }
 
-    @Test(arguments: ["use_dpop_nonce", "invalid_dpop_proof"])
+    @Test(.holds("102", "O54"), arguments: ["use_dpop_nonce", "invalid_dpop_proof"])
     func `a server that is never satisfied gets two requests`(code: String) async throws {
         let bench = try Bench(profile())
         bench.exchange.expect(token, bound)
@@ -131,7 +131,7 @@ struct ProofTests {
         Attachment.record("2 requests", named: "figure")
     }
 
-    @Test func `without a nonce to use nothing is sent again`() async throws {
+    @Test(.holds("102")) func `without a nonce to use nothing is sent again`() async throws {
         let bench = try Bench(profile())
         bench.exchange.expect(token, status: 400, #"{"error":"use_dpop_nonce"}"#)
         #expect(try await logIn(bench).failure?.kind == .busy)
@@ -147,7 +147,7 @@ struct ProofTests {
         #expect(proofs(bench).last?.claims["iat"]?.integer == 1_893_456_000)
     }
 
-    @Test func `a token that anybody could use is not used`() async throws {
+    @Test(.holds("O55")) func `a token that anybody could use is not used`() async throws {
         let bench = try Bench(profile())
         bench.exchange.expect(token, #"{"access_token":"at","token_type":"Bearer"}"#)
         let failure = try #require(try await logIn(bench).failure)
@@ -158,7 +158,7 @@ struct ProofTests {
         #expect(keys(in: bench) == 0)
     }
 
-    @Test func `a refresh that brings a token for anybody is not used`() async throws {
+    @Test(.holds("O55")) func `a refresh that brings a token for anybody is not used`() async throws {
         let bench = try Bench(profile())
         bench.exchange.expect(token, bound)
         let grant = try #require(try await logIn(bench).granted)
@@ -168,6 +168,7 @@ struct ProofTests {
 
     /// The rest of an answer of type Bearer, and the refresh token that is kept of it.
     @Test(
+        .holds("O22"),
         arguments: [
             (#""refresh_token":"rt-2","refresh_expires_in":600"#, "rt-2"), (#""refresh_token":"rt""#, nil),
             (#""refresh_token":null"#, nil),
@@ -187,7 +188,7 @@ struct ProofTests {
         #expect(outcome.failure?.message.contains("not DPoP") == true)
     }
 
-    @Test func `a bound token where none was asked for is not used`() async throws {
+    @Test(.holds("O55")) func `a bound token where none was asked for is not used`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect(token, bound)
         let failure = try #require(try await logIn(bench).failure)
@@ -196,13 +197,15 @@ struct ProofTests {
         #expect(bench.exchange.sent.first?.headers["dpop"] == nil)
     }
 
-    @Test func `where no proof is sent a demand for one is the configuration's fault`() async throws {
+    @Test(.holds("O54")) func `where no proof is sent a demand for one is the configuration's fault`()
+        async throws
+    {
         let bench = try Bench(.fixed())
         bench.exchange.expect(token, status: 400, #"{"error":"invalid_dpop_proof"}"#)
         #expect(try await logIn(bench).failure?.kind == .misconfigured)
     }
 
-    @Test func `a proof for a resource names the token it goes with`() throws {
+    @Test(.holds("102")) func `a proof for a resource names the token it goes with`() throws {
         let bench = try Bench(profile())
         let key = try ProofKey.make(in: bench.memory)
         let token = try bench.secret("the-token", .accessToken)
@@ -229,7 +232,7 @@ struct ProofTests {
         }
     }
 
-    @Test func `a query is not part of what a proof is for`() throws {
+    @Test(.holds("O53")) func `a query is not part of what a proof is for`() throws {
         #expect(try EndpointURL("https://id.example/t?a=b").proofTarget == "https://id.example/t")
         #expect(try EndpointURL("https://id.example/t").proofTarget == "https://id.example/t")
     }

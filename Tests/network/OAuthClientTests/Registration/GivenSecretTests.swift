@@ -29,7 +29,7 @@ struct GivenSecretTests {
         )
     }
 
-    @Test func `the newest that was given is shown, and those before are gone`() async throws {
+    @Test(.holds("204")) func `the newest that was given is shown, and those before are gone`() async throws {
         let work = try #require(Self.work)
         let bench = try Bench(profile { $0.client.proof = .secret(.given(to: work), .post) })
         bench.exchange.always(Self.token, .json(#"{"access_token":"at","expires_in":60}"#))
@@ -41,7 +41,7 @@ struct GivenSecretTests {
         #expect(await bench.server.tools.registrar.store.registrations().count == 1)
     }
 
-    @Test func `a refused secret stays until there is another one`() async throws {
+    @Test(.holds("204")) func `a refused secret stays until there is another one`() async throws {
         let bench = try Bench(profile())
         try await give("s", bench)
         bench.exchange.always(Self.token, .json(#"{"error":"invalid_client"}"#, status: 401))
@@ -50,7 +50,7 @@ struct GivenSecretTests {
         #expect(bench.exchange.sent.count == 4)
     }
 
-    @Test func `a secret that is rejected does not cost the one before it`() async throws {
+    @Test(.holds("204")) func `a secret that is rejected does not cost the one before it`() async throws {
         let work = try #require(Self.work)
         let bench = try Bench(profile { $0.client.proof = .secret(.given(to: work), .post) })
         let good = ScriptedExchange.Answer.json(#"{"access_token":"at","expires_in":60}"#)
@@ -70,7 +70,7 @@ struct GivenSecretTests {
         #expect(await bench.server.tools.registrar.store.registrations().count == 1)
     }
 
-    @Test func `without one nothing is sent, and the command is named`() async throws {
+    @Test(.holds("204")) func `without one nothing is sent, and the command is named`() async throws {
         let bench = try Bench(profile())
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.kind == .misconfigured)
@@ -79,7 +79,7 @@ struct GivenSecretTests {
         #expect(bench.exchange.sent.isEmpty)
     }
 
-    @Test func `one that is given is of no other client, server or session`() async throws {
+    @Test(.holds("204")) func `one that is given is of no other client, server or session`() async throws {
         let bench = try Bench(profile())
         try await give("s", bench)
         let registrar = bench.server.tools.registrar

@@ -2,6 +2,7 @@
 
 import ServerSettings
 import Synchronization
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -62,7 +63,9 @@ struct RegistrationTests {
         return (outcome, opened.withLock { $0 })
     }
 
-    @Test func `a login without a client registers one, for every scope, and keeps it`() async throws {
+    @Test(.holds("194")) func `a login without a client registers one, for every scope, and keeps it`()
+        async throws
+    {
         let bench = try bench()
         let (outcome, asked) = await logIn(bench)
         let grant = try #require(outcome.granted, "\(outcome)")
@@ -78,7 +81,8 @@ struct RegistrationTests {
         #expect(bench.exchange.posts(to: Self.place).count == 1)
     }
 
-    @Test func `a client that the server has forgotten is registered anew before the browser opens`()
+    @Test(.holds("194"))
+    func `a client that the server has forgotten is registered anew before the browser opens`()
         async throws
     {
         let bench = try bench()
@@ -92,7 +96,7 @@ struct RegistrationTests {
         #expect(outcome.failure?.code == "invalid_client")
     }
 
-    @Test func `a secret that ends soon is replaced`() async throws {
+    @Test(.holds("194")) func `a secret that ends soon is replaced`() async throws {
         let end = TestIssuer.now + 500
         let answer = #"{"client_id":"c-1","client_secret":"s","client_secret_expires_at":\#(end)}"#
         let bench = try bench(
@@ -117,7 +121,7 @@ struct RegistrationTests {
         #expect(bench.exchange.posts(to: Self.place).count == 1)
     }
 
-    @Test func `many who log in at once have one client`() async throws {
+    @Test(.holds("194")) func `many who log in at once have one client`() async throws {
         let registrar = Registrar()
         let purpose = ClientRegistration.LookupKey(issuer: "i", redirectURI: "r", authentication: "automatic")
         let count = Counter()
@@ -145,7 +149,7 @@ struct RegistrationTests {
         #expect(clients == ["c1"] && count.next() == 2)
     }
 
-    @Test func `a refresh is the client's that logged in, and nobody's else`() async throws {
+    @Test(.holds("194")) func `a refresh is the client's that logged in, and nobody's else`() async throws {
         let bench = try bench()
         let grant = try #require(await logIn(bench).0.granted)
         var request = grant.refreshRequest()
@@ -196,7 +200,7 @@ struct RegistrationTests {
         #expect(bench.exchange.posts(to: Self.place).isEmpty)
     }
 
-    @Test func `a server that reads documents is given the address of ours`() async throws {
+    @Test(.holds("194")) func `a server that reads documents is given the address of ours`() async throws {
         let document = "https://app.example/client.json"
         for isRead in [true, false] {
             let bench = try bench(metadata: ["client_id_metadata_document_supported": .bool(isRead)]) {
@@ -260,7 +264,10 @@ struct RegistrationTests {
         #expect(failure.remedy?.text.contains("client_id") == true)
     }
 
-    @Test(arguments: ["https://id.example/tenant/clients/c-1", "https://evil.example/clients/c-1"])
+    @Test(
+        .holds("194"),
+        arguments: ["https://id.example/tenant/clients/c-1", "https://evil.example/clients/c-1"]
+    )
     func `a client is deleted with its own token, where that came from`(address: String) async throws {
         let answer =
             #"{"client_id":"c-1","registration_client_uri":"\#(address)","registration_access_token":"m4nage"}"#

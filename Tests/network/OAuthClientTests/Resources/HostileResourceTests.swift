@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -95,7 +96,7 @@ struct HostileResourceTests {
             ),
         ]
 
-    @Test(arguments: lies)
+    @Test(.holds("193"), arguments: lies)
     func `a lie is told, and gets nothing`(lie: Lie) async throws {
         let bench = try ResourceBench(issuer: lie.issuer)
         bench.exchange.always(ResourceBench.metadataURL, .json(ResourceBench.document(lie.document)))
@@ -168,7 +169,7 @@ struct HostileResourceTests {
         }
     }
 
-    @Test(arguments: [301, 302, 303, 307, 308])
+    @Test(.holds("193"), arguments: [301, 302, 303, 307, 308])
     func `a redirect leads nowhere`(status: Int) async throws {
         let moved = ScriptedExchange.Answer.json(
             "{}",
@@ -193,7 +194,7 @@ struct HostileResourceTests {
         #expect(await bench.logIn().outcome.failure?.kind == .misbehaved)
     }
 
-    @Test func `a resource inside may lead inside, one outside may not`() async throws {
+    @Test(.holds("193")) func `a resource inside may lead inside, one outside may not`() async throws {
         for isInternal in [true, false] {
             let bench = try ResourceBench()
             bench.challenge(

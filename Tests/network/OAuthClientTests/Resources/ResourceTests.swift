@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -14,7 +15,9 @@ struct ResourceTests {
         isPublic: true
     )
 
-    @Test func `a login goes where the resource leads, and names the resource each time`() async throws {
+    @Test(.holds("193")) func `a login goes where the resource leads, and names the resource each time`()
+        async throws
+    {
         let bench = try ResourceBench()
         let (outcome, asked, steps) = await bench.logIn()
         let grant = try #require(outcome.granted, "\(outcome)")
@@ -38,7 +41,7 @@ struct ResourceTests {
     }
 
     /// Tests the addresses of the metadata, each as the only one that responds.
-    @Test func `without a hint the two well-known places are tried`() async throws {
+    @Test(.holds("193")) func `without a hint the two well-known places are tried`() async throws {
         let places = [
             "https://api.example/.well-known/oauth-protected-resource/v1/mcp",
             "https://api.example/.well-known/oauth-protected-resource",
@@ -127,7 +130,8 @@ struct ResourceTests {
         #expect(bench.posts.isEmpty)
     }
 
-    @Test func `the server's metadata is looked for where its specifications put it, in their order`()
+    @Test(.holds("193"))
+    func `the server's metadata is looked for where its specifications put it, in their order`()
         async throws
     {
         let places = [
@@ -201,7 +205,7 @@ struct ResourceTests {
         #expect(bench.asked.contains("other.example") != isConfigured)
     }
 
-    @Test func `an issuer that changed is followed only by a person`() async throws {
+    @Test(.holds("193")) func `an issuer that changed is followed only by a person`() async throws {
         let bench = try ResourceBench()
         let present = PreviousLogin(
             scope: [],

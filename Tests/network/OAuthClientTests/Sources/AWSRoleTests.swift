@@ -2,6 +2,7 @@
 
 import SealedStore
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -60,7 +61,7 @@ struct AWSRoleTests {
         return await bench.server.refresh(request)
     }
 
-    @Test func `a token of another session becomes the credentials of a role`() async throws {
+    @Test(.holds("187")) func `a token of another session becomes the credentials of a role`() async throws {
         let bench = try Self.bench()
         bench.exchange.expect(Self.endpoint, Self.answer())
         let granted = try #require(try await Self.assume(bench).granted)
@@ -128,7 +129,7 @@ struct AWSRoleTests {
         #expect(try await Self.assume(bench).failure?.kind == .misbehaved)
     }
 
-    @Test func `a role has one set of credentials, no login and no revocation`() async throws {
+    @Test(.holds("187")) func `a role has one set of credentials, no login and no revocation`() async throws {
         let bench = try Self.bench()
         let variant = TokenVariant(scopes: ["more"], audience: nil)
         #expect(try await Self.assume(bench, variant: variant).failure?.kind == .variantRefused)

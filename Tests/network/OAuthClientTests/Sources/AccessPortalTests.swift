@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -99,6 +100,7 @@ struct AccessPortalTests {
     }
 
     @Test(
+        .holds("188"),
         arguments: [
             (401, "UnauthorizedException", FailureClass.sourceRefused),
             (403, "ForbiddenException", .misconfigured),

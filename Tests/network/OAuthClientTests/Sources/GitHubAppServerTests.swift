@@ -29,7 +29,7 @@ struct GitHubAppServerTests {
         return try KindBench(ServerProfile(kind: .gitHubApp(app), client: ClientIdentity("")))
     }
 
-    @Test func `the app signs for itself, and gets a token with its end`() async throws {
+    @Test(.holds("192")) func `the app signs for itself, and gets a token with its end`() async throws {
         let bench = try bench()
         bench.exchange.expect(Self.tokens, status: 201, Self.answer)
         let granted = try #require(try await bench.refresh(.withoutLogin).granted)
@@ -46,7 +46,8 @@ struct GitHubAppServerTests {
         #expect(sent.json?.members.isEmpty == true)
     }
 
-    @Test func `repositories and permissions are asked for, and no other scope`() async throws {
+    @Test(.holds("192")) func `repositories and permissions are asked for, and no other scope`() async throws
+    {
         let bench = try bench {
             $0.repositories = ["web", "api"]
             $0.permissions = ["contents": "read"]
@@ -119,7 +120,7 @@ struct GitHubAppServerTests {
         #expect(try await bench.refresh(.withoutLogin).failure?.kind == .misbehaved)
     }
 
-    @Test func `a key that cannot be used is named, and nothing is sent`() async throws {
+    @Test(.holds("192")) func `a key that cannot be used is named, and nothing is sent`() async throws {
         let rows: [(String, String)] = [
             (try directory.write(TestKeys.ellipticPKCS8, to: "ec.pem", mode: 0o600), "signs with ES256"),
             (try directory.write("nonsense", to: "none.pem", mode: 0o600), "contains neither PEM nor a JWK"),

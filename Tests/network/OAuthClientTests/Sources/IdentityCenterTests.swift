@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -18,7 +19,9 @@ struct IdentityCenterTests {
         return try #require(await center.refresh(grant).failure)
     }
 
-    @Test func `a login registers a client, shows a code and brings a rolling refresh token`() async throws {
+    @Test(.holds("188")) func `a login registers a client, shows a code and brings a rolling refresh token`()
+        async throws
+    {
         let center = try Center.showingCode()
         center.expect("/token", Center.refusal("authorization_pending"))
         center.expect("/token", Center.tokens())
@@ -69,7 +72,7 @@ struct IdentityCenterTests {
     }
 
     /// The days since the registration, and the number of the client that another login uses.
-    @Test(arguments: [(0, 1), (59, 1), (61, 2), (89, 2), (91, 2)])
+    @Test(.holds("188"), arguments: [(0, 1), (59, 1), (61, 2), (89, 2), (91, 2)])
     func `a client is registered anew before its time is over`(days: Int, number: Int) async throws {
         let center = try Center()
         let first = try await center.loggedIn()
@@ -84,7 +87,7 @@ struct IdentityCenterTests {
         #expect(outcome.failure.map { $0.kind == .clientUnknown } ?? true)
     }
 
-    @Test func `a forgotten client is registered anew, once a login`() async throws {
+    @Test(.holds("188")) func `a forgotten client is registered anew, once a login`() async throws {
         let center = try Center()
         let first = try await center.loggedIn()
         center.expect("/device_authorization", Center.refusal("invalid_client", status: 401))
@@ -175,7 +178,7 @@ struct IdentityCenterTests {
         #expect(failure.kind == kind)
     }
 
-    @Test func `a refresh token beside an answer that is no use is kept`() async throws {
+    @Test(.holds("188")) func `a refresh token beside an answer that is no use is kept`() async throws {
         let center = try Center()
         let grant = try await center.loggedIn()
         for answer in [
@@ -230,7 +233,7 @@ struct IdentityCenterTests {
         #expect(center.exchange.sent.isEmpty)
     }
 
-    @Test func `what the service repeats of our secrets is taken out`() async throws {
+    @Test(.holds("188")) func `what the service repeats of our secrets is taken out`() async throws {
         let center = try Center()
         let grant = try await center.loggedIn()
         let kind = center.bench.server.profile.kind

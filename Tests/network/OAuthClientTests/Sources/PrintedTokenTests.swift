@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -16,25 +17,32 @@ struct PrintedTokenTests {
         try? read(text).lifetime(at: now, assumed: .seconds(300)).wholeSeconds
     }
 
-    @Test(arguments: [
-        ("at-1\n", "at-1"), ("\n  at-1\r\n\n", "at-1"), (#"{"access_token":"at-1"}"#, "at-1"),
-        (#"{"accessToken":"at-1","tokenType":"Bearer","tenant":"x"}"#, "at-1"),
-        (#"{"token":"at-1"}"#, "at-1"), (#"{"id_token":"at-1"}"#, "at-1"),
-        (#"{"credential":{"access_token":"at-1","id_token":"no"},"configuration":{}}"#, "at-1"),
-        (#"{"kind":"ExecCredential","spec":{},"status":{"token":"at-1"}}"#, "at-1"),
-        (#"{"id_token":"no","token":"no","accessToken":"no","access_token":"at-1"}"#, "at-1"),
-        (#"{"access_token":null,"token":"at-1"}"#, "at-1"), (#"{"access_token":"","token":"at-1"}"#, "at-1"),
-    ])
+    @Test(
+        .holds("181"),
+        arguments: [
+            ("at-1\n", "at-1"), ("\n  at-1\r\n\n", "at-1"), (#"{"access_token":"at-1"}"#, "at-1"),
+            (#"{"accessToken":"at-1","tokenType":"Bearer","tenant":"x"}"#, "at-1"),
+            (#"{"token":"at-1"}"#, "at-1"), (#"{"id_token":"at-1"}"#, "at-1"),
+            (#"{"credential":{"access_token":"at-1","id_token":"no"},"configuration":{}}"#, "at-1"),
+            (#"{"kind":"ExecCredential","spec":{},"status":{"token":"at-1"}}"#, "at-1"),
+            (#"{"id_token":"no","token":"no","accessToken":"no","access_token":"at-1"}"#, "at-1"),
+            (#"{"access_token":null,"token":"at-1"}"#, "at-1"),
+            (#"{"access_token":"","token":"at-1"}"#, "at-1"),
+        ]
+    )
     func `tokens are found as programs print them`(output: String, token: String) throws {
         #expect(try Self.read(output).token == token)
     }
 
-    @Test(arguments: [
-        "", "\n \t", "two words", "one\ntwo", "{", #"{"access_token":7}"#, "{}", #"["at-1"]"# + " x",
-        #"{"access_token":"a b"}"#, #"{"access_token":"a\nb"}"#, "{\"token\":\"a\",\"token\":\"b\"}",
-        "\u{1B}[31mat",
-        #"{"Version":1,"AccessKeyId":"AKIA","SecretAccessKey":"s"}"#, "ERROR: Please run 'az login'",
-    ])
+    @Test(
+        .holds("181"),
+        arguments: [
+            "", "\n \t", "two words", "one\ntwo", "{", #"{"access_token":7}"#, "{}", #"["at-1"]"# + " x",
+            #"{"access_token":"a b"}"#, #"{"access_token":"a\nb"}"#, "{\"token\":\"a\",\"token\":\"b\"}",
+            "\u{1B}[31mat",
+            #"{"Version":1,"AccessKeyId":"AKIA","SecretAccessKey":"s"}"#, "ERROR: Please run 'az login'",
+        ]
+    )
     func `anything else is no token, and is not quoted`(output: String) {
         let problem = #expect(throws: PrintedToken.OutputError.self) { try Self.read(output) }
         #expect(problem?.message.contains("at-1") == false)

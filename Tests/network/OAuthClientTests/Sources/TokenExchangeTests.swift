@@ -92,7 +92,9 @@ struct TokenExchangeTests {
         #expect(form?["subject_token"] == "at-1")
     }
 
-    @Test func `a refused scope is not left out, which would bring a token that can do more`() async throws {
+    @Test(.holds("186")) func `a refused scope is not left out, which would bring a token that can do more`()
+        async throws
+    {
         let bench = try Bench(Self.profile())
         bench.exchange.expect(Self.endpoint, status: 400, #"{"error":"invalid_scope"}"#)
         #expect(try await Self.exchange(bench).failure?.kind == .variantRefused)
@@ -117,7 +119,7 @@ struct TokenExchangeTests {
         #expect(try await Self.exchange(bench).failure?.kind == kind)
     }
 
-    @Test func `a token that is no access token is taken`() async throws {
+    @Test(.holds("O51")) func `a token that is no access token is taken`() async throws {
         let bench = try Bench(Self.profile())
         bench.exchange.expect(
             Self.endpoint,
@@ -127,7 +129,7 @@ struct TokenExchangeTests {
         #expect(granted.tokenType == "Bearer")
     }
 
-    @Test func `a refresh token in place of the token is given to nobody`() async throws {
+    @Test(.holds("O51")) func `a refresh token in place of the token is given to nobody`() async throws {
         let bench = try Bench(Self.profile())
         bench.exchange.expect(
             Self.endpoint,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -10,6 +11,7 @@ import TokenCore
 /// Answers of another issuer at a server whose endpoints are written by hand (RFC 9207 §2.4).
 struct MixUpTests {
     @Test(
+        .holds("O7"),
         arguments: [
             (nil, nil, true), (nil, "https://evil.example", true), ("https://tokens.example", nil, true),
             ("https://tokens.example", "https://tokens.example", true),

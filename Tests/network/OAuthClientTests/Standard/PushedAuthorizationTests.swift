@@ -2,6 +2,7 @@
 
 import Crypto
 import Synchronization
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -31,7 +32,7 @@ struct PushedAuthorizationTests {
         return (outcome, opened.withLock { $0 })
     }
 
-    @Test func `the request goes to the server and the browser only names it`() async throws {
+    @Test(.holds("O52")) func `the request goes to the server and the browser only names it`() async throws {
         let login = try await BrowserLoginTests.Login(metadata: Self.metadata)
         let answer = #"{"request_uri":"urn:example:1","expires_in":60}"#
         login.bench.exchange.expect(Self.endpoint, status: 201, answer)
@@ -46,7 +47,7 @@ struct PushedAuthorizationTests {
         #expect(sent.form["code_challenge"] == Base64.urlEncoded(SHA256.hash(data: Array(verifier.utf8))))
     }
 
-    @Test func `a confidential client proves itself and is named once`() async throws {
+    @Test(.holds("O52")) func `a confidential client proves itself and is named once`() async throws {
         let secret = try TemporaryFile("s3cret")
         let profile = TestIssuer.profile(secret: .file(secret.path))
         let login = try await BrowserLoginTests.Login(profile, metadata: Self.metadata)
@@ -58,10 +59,13 @@ struct PushedAuthorizationTests {
         #expect(sent.formNames.count { $0 == "client_id" } == 1)
     }
 
-    @Test(arguments: [
-        (201, "{}"), (201, #"{"request_uri":""}"#), (201, #"{"request_uri":7}"#), (200, "<html>"),
-        (201, #"{"request_uri":"a b"}"#), (500, ""), (400, #"{"error":"invalid_request"}"#),
-    ])
+    @Test(
+        .holds("O52"),
+        arguments: [
+            (201, "{}"), (201, #"{"request_uri":""}"#), (201, #"{"request_uri":7}"#), (200, "<html>"),
+            (201, #"{"request_uri":"a b"}"#), (500, ""), (400, #"{"error":"invalid_request"}"#),
+        ]
+    )
     func `without a reference no browser is opened and no port stays open`(
         status: Int,
         body: String
@@ -73,7 +77,7 @@ struct PushedAuthorizationTests {
         #expect(address == nil)
     }
 
-    @Test func `each login pushes a request of its own`() async throws {
+    @Test(.holds("O52")) func `each login pushes a request of its own`() async throws {
         let login = try await BrowserLoginTests.Login(metadata: Self.metadata)
         for number in 1...2 {
             login.bench.exchange.expect(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -11,7 +12,9 @@ struct StandardRefreshTests {
     let endpoint = "https://tokens.example/token"
     let answer = #"{"access_token":"at","token_type":"Bearer","expires_in":60}"#
 
-    @Test func `a public client names itself in the body and asks for no scope`() async throws {
+    @Test(.holds("O13", "O24")) func `a public client names itself in the body and asks for no scope`()
+        async throws
+    {
         let bench = try Bench(.fixed())
         bench.exchange.expect(endpoint, answer)
         _ = try await bench.refresh("rt+/= &1")
@@ -25,6 +28,7 @@ struct StandardRefreshTests {
 
     /// `Date` of the answer, and how far that is ahead.
     @Test(
+        .holds("113"),
         arguments: [
             ("Fri, 15 Jan 2027 08:10:00 GMT", Duration.seconds(600)),
             ("Fri, 15 Jan 2027 07:50:00 GMT", .seconds(-600)), ("yesterday", nil),
@@ -42,7 +46,8 @@ struct StandardRefreshTests {
         #expect(granted.requestedAt == bench.clock.now)
     }
 
-    @Test func `Basic credentials are form-encoded first, and the body has only the name`() async throws {
+    @Test(.holds("O17", "O26"))
+    func `Basic credentials are form-encoded first, and the body has only the name`() async throws {
         var profile = ServerProfile.fixed(secret: .command(["secret"]))
         profile.client.id = "my client:1"
         let bench = try Bench(profile, commands: ScriptedCommands(prints: "a:b%+ \u{E9}\n"))
@@ -57,6 +62,7 @@ struct StandardRefreshTests {
     }
 
     @Test(
+        .holds("O16", "O26"),
         arguments: [
             (ClientSecretMethod.automatic, JSONValue.null, true),
             (.automatic, ["client_secret_post"], false),
@@ -83,15 +89,18 @@ struct StandardRefreshTests {
         #expect(sent.form["client_id"] == "cli")
     }
 
-    @Test(arguments: [
-        (TokenVariant(scopes: ["b", "a"], audience: nil), ["scope": "a b"]),
-        (
-            TokenVariant(scopes: [], audience: "https://api.example/v1"),
-            ["resource": "https://api.example/v1"]
-        ),
-        (TokenVariant(scopes: [], audience: "api"), ["audience": "api"]),
-        (TokenVariant(scopes: ["a"], audience: "urn:x:y"), ["scope": "a", "resource": "urn:x:y"]),
-    ])
+    @Test(
+        .holds("O24"),
+        arguments: [
+            (TokenVariant(scopes: ["b", "a"], audience: nil), ["scope": "a b"]),
+            (
+                TokenVariant(scopes: [], audience: "https://api.example/v1"),
+                ["resource": "https://api.example/v1"]
+            ),
+            (TokenVariant(scopes: [], audience: "api"), ["audience": "api"]),
+            (TokenVariant(scopes: ["a"], audience: "urn:x:y"), ["scope": "a", "resource": "urn:x:y"]),
+        ]
+    )
     func `a variant asks for its scope and audience`(
         variant: TokenVariant,
         members: [String: String]
@@ -144,7 +153,7 @@ struct StandardRefreshTests {
         #expect(failure.remedy?.text.contains(secret) != true)
     }
 
-    @Test func `configured resources are each sent`() async throws {
+    @Test(.holds("O27")) func `configured resources are each sent`() async throws {
         var profile = ServerProfile.fixed()
         profile.resources = ["https://a.example/", "https://b.example/"]
         let bench = try Bench(profile)
@@ -181,7 +190,8 @@ struct StandardRefreshTests {
         #expect(try await bench.refresh(tokenEndpoint: TestIssuer.tokenEndpoint).granted != nil)
     }
 
-    @Test func `the refresh token goes to the endpoint of its login whatever the metadata says now`()
+    @Test(.holds("86", "O25"))
+    func `the refresh token goes to the endpoint of its login whatever the metadata says now`()
         async throws
     {
         let bench = try Bench(
@@ -194,7 +204,7 @@ struct StandardRefreshTests {
         #expect(try await bench.refresh(tokenEndpoint: TestIssuer.tokenEndpoint).granted != nil)
     }
 
-    @Test(arguments: [404, 405, 410])
+    @Test(.holds("86", "O25"), arguments: [404, 405, 410])
     func `an endpoint that is gone is looked for once, on the same host only`(status: Int) async throws {
         let moved = "https://id.example/tenant/v2/token"
         let bench = try Bench(TestIssuer.profile())
@@ -215,14 +225,16 @@ struct StandardRefreshTests {
         #expect(failure?.minimumDelay == .seconds(15))
     }
 
-    @Test func `hand-written endpoints that changed since the login get nothing`() async throws {
+    @Test(.holds("86", "O25")) func `hand-written endpoints that changed since the login get nothing`()
+        async throws
+    {
         let bench = try Bench(.fixed())
         let outcome = try await bench.refresh(tokenEndpoint: "https://former.example/token")
         #expect(outcome.failure?.kind == .misconfigured)
         #expect(bench.exchange.sent.isEmpty)
     }
 
-    @Test func `metadata that is broken today does not stop the session`() async throws {
+    @Test(.holds("86")) func `metadata that is broken today does not stop the session`() async throws {
         let bench = try Bench(
             TestIssuer.profile(secret: .command(["x"])),
             commands: ScriptedCommands(prints: "s")

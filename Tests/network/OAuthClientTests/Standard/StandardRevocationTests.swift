@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ServerSettings
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -27,7 +28,7 @@ struct StandardRevocationTests {
         )
     }
 
-    @Test func `the refresh token is revoked first`() async throws {
+    @Test(.holds("O50")) func `the refresh token is revoked first`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.always(address, .json(""))
         #expect(try await revoke(bench) == .revoked)
@@ -39,7 +40,9 @@ struct StandardRevocationTests {
         )
     }
 
-    @Test func `a confidential client shows its secret as at the token endpoint`() async throws {
+    @Test(.holds("O13", "O49")) func `a confidential client shows its secret as at the token endpoint`()
+        async throws
+    {
         let bench = try Bench(.fixed(secret: .command(["x"])), commands: ScriptedCommands(prints: "s"))
         bench.exchange.always(address, .json(""))
         #expect(try await revoke(bench, accessToken: nil) == .revoked)
@@ -127,15 +130,18 @@ struct StandardRevocationTests {
         }
     }
 
-    @Test(arguments: [
-        (ScriptedExchange.Answer.json("", status: 503, headers: ["retry-after": "30"]), true),
-        (.json("", status: 500), true),
-        (.json("", status: 429), true), (.failure(.unreachable("x")), true),
-        (.failure(.ambiguous("x")), true),
-        (.json(#"{"error":"invalid_client"}"#, status: 401), false),
-        (.json(#"{"error":"unauthorized_client"}"#, status: 400), false),
-        (.json("", status: 400), false),
-    ])
+    @Test(
+        .holds("O49"),
+        arguments: [
+            (ScriptedExchange.Answer.json("", status: 503, headers: ["retry-after": "30"]), true),
+            (.json("", status: 500), true),
+            (.json("", status: 429), true), (.failure(.unreachable("x")), true),
+            (.failure(.ambiguous("x")), true),
+            (.json(#"{"error":"invalid_client"}"#, status: 401), false),
+            (.json(#"{"error":"unauthorized_client"}"#, status: 400), false),
+            (.json("", status: 400), false),
+        ]
+    )
     func `a failure is worth another try or not`(
         answer: ScriptedExchange.Answer,
         isWorthRetry: Bool
@@ -149,14 +155,16 @@ struct StandardRevocationTests {
         }
     }
 
-    @Test(arguments: ["invalid_grant", "invalid_token"])
+    @Test(.holds("O49"), arguments: ["invalid_grant", "invalid_token"])
     func `a token the server does not know is gone`(code: String) async throws {
         let bench = try Bench(.fixed())
         bench.exchange.always(address, .json(#"{"error":"\#(code)"}"#, status: 400))
         #expect(try await revoke(bench) == .revoked)
     }
 
-    @Test func `a server that revokes no refresh tokens is not said to have done so`() async throws {
+    @Test(.holds("O49")) func `a server that revokes no refresh tokens is not said to have done so`()
+        async throws
+    {
         let bench = try Bench(.fixed())
         let unsupported = #"{"error":"unsupported_token_type"}"#
         bench.exchange.expect(address, status: 400, unsupported)
@@ -236,7 +244,7 @@ struct StandardRevocationTests {
         #expect(bench.exchange.sent.last?.form == ["client_id": "cli", "id_token_hint": "a.b.c"])
     }
 
-    @Test func `tokens of another issuer are not shown to this one`() async throws {
+    @Test(.holds("105")) func `tokens of another issuer are not shown to this one`() async throws {
         let bench = try Bench(TestIssuer.profile())
         bench.exchange.expect(TestIssuer.discoveryURL, TestIssuer.metadata())
         guard

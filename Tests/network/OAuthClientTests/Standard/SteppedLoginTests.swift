@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Synchronization
+import TestSupport
 import Testing
 import Text
 import TokenCore
@@ -39,7 +40,7 @@ struct SteppedLoginTests {
         return (outcome, opened.withLock { $0 }, bench)
     }
 
-    @Test func `new scopes are asked for together with the granted ones`() async throws {
+    @Test(.holds("195")) func `new scopes are asked for together with the granted ones`() async throws {
         let stepUp = StepUp(
             scopes: ["admin", "api"],
             contextClasses: ["phr", "mfa"],
@@ -52,7 +53,7 @@ struct SteppedLoginTests {
         #expect(asked?.parameters["acr_values"] == "phr mfa" && asked?.parameters["max_age"] == "20")
     }
 
-    @Test func `another account is refused, and its tokens are revoked`() async throws {
+    @Test(.holds("195")) func `another account is refused, and its tokens are revoked`() async throws {
         let present = PreviousLogin(scope: ["openid"], subject: "bob")
         let (outcome, _, bench) = try await logIn(StepUp(scopes: ["admin"]), present: present)
         #expect(outcome.failure?.code == "other_account", "\(outcome)")

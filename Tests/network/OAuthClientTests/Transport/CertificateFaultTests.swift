@@ -39,7 +39,7 @@ struct CertificateFaultTests {
         return failure.refreshFailure(at: try EndpointURL("https://id.example/token"))
     }
 
-    @Test
+    @Test(.holds("83"))
     func `an expired certificate, one from the future, and one for clients have sentences of their own`()
         async throws
     {
@@ -61,7 +61,7 @@ struct CertificateFaultTests {
         #expect(client.message.contains("is not for servers"), "\(client.message)")
     }
 
-    @Test func `an authority that is not known is named, and ca_file is`() async throws {
+    @Test(.holds("83")) func `an authority that is not known is named, and ca_file is`() async throws {
         let authority = try CertificateAuthority(name: "Corporate \u{1B}[31mCA")
         let told = try message(
             await post(try authority.issue(), trusting: try CertificateAuthority().certificatePEM)
@@ -72,7 +72,8 @@ struct CertificateFaultTests {
         #expect(told.remedy?.text.contains("ca_file") == true)
     }
 
-    @Test func `an intermediate authority alone is an anchor, whether the server shows it or not`()
+    @Test(.holds("83"))
+    func `an intermediate authority alone is an anchor, whether the server shows it or not`()
         async throws
     {
         let root = try CertificateAuthority(name: "root")
@@ -112,8 +113,8 @@ struct CertificateFaultTests {
 
     // MARK: The system's authorities
 
-    @Test func `a machine without certificates of authorities is told so, unless there is a ca_file`() throws
-    {
+    @Test(.holds("83"))
+    func `a machine without certificates of authorities is told so, unless there is a ca_file`() throws {
         let none = SystemRoots(named: "/nonexistent/roots.pem")
         let credentials = try LoadedServerTrust(ServerTrust(), system: none)
         let failure = #expect(throws: TransportFailure.self) { try credentials.check() }
@@ -127,7 +128,9 @@ struct CertificateFaultTests {
         try LoadedServerTrust(ServerTrust(caFile: file.path), system: none).check()
     }
 
-    @Test func `SSL_CERT_FILE is honored, and what is added to it counts without a restart`() async throws {
+    @Test(.holds("83")) func `SSL_CERT_FILE is honored, and what is added to it counts without a restart`()
+        async throws
+    {
         let (first, second) = (
             try CertificateAuthority(name: "first"), try CertificateAuthority(name: "second")
         )

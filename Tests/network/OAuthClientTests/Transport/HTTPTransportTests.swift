@@ -10,7 +10,7 @@ import TokenCore
 /// Serialized, because the tests measure connections and time.
 @Suite(.serialized)
 struct HTTPTransportTests {
-    @Test func `a request is one POST with its form in the body`() async throws {
+    @Test(.holds("O15")) func `a request is one POST with its form in the body`() async throws {
         let server = try await TinyServer.start { _ in [.send(Wire.ok)] }
         let reply = try await Wire.post(server).get()
         #expect(reply.status == 200)
@@ -75,7 +75,7 @@ struct HTTPTransportTests {
         await server.stop()
     }
 
-    @Test(arguments: [301, 302, 303, 307, 308])
+    @Test(.holds("76", "O25"), arguments: [301, 302, 303, 307, 308])
     func `a redirect is an answer, never followed`(status: Int) async throws {
         let other = try await TinyServer.start { _ in [.send(Wire.ok)] }
         let location = "http://127.0.0.1:\(other.port)/token"
@@ -87,7 +87,7 @@ struct HTTPTransportTests {
         await other.stop()
     }
 
-    @Test func `a reply cut at any byte is ambiguous`() async throws {
+    @Test(.holds("77")) func `a reply cut at any byte is ambiguous`() async throws {
         let whole = Array("HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n{\"a\": 1}".utf8)
         for count in 0..<whole.count {
             let part = String(decoding: whole[..<count], as: UTF8.self)
@@ -102,7 +102,7 @@ struct HTTPTransportTests {
         Attachment.record("\(2 * whole.count) cuts, all ambiguous", named: "figure")
     }
 
-    @Test func `a chunked reply without its end is ambiguous`() async throws {
+    @Test(.holds("77")) func `a chunked reply without its end is ambiguous`() async throws {
         let result = try await Wire.post([
             .send("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n"), .close,
         ])
@@ -112,7 +112,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test func `a body of 1 MiB is read, one byte more is refused`() async throws {
+    @Test(.holds("74")) func `a body of 1 MiB is read, one byte more is refused`() async throws {
         let body = String(repeating: "x", count: HTTPLimits.body)
         let fits = try await Wire.post([
             .send("HTTP/1.1 200 OK\r\ncontent-length: \(body.utf8.count)\r\n\r\n" + body)
@@ -124,7 +124,7 @@ struct HTTPTransportTests {
         #expect(long == .failure(.oversized("the response is larger than 1 MiB")))
     }
 
-    @Test func `chunks without end are refused`() async throws {
+    @Test(.holds("74")) func `chunks without end are refused`() async throws {
         let chunk = "4000\r\n" + String(repeating: "x", count: 0x4000) + "\r\n"
         let result = try await Wire.post([
             .send("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"),
@@ -134,7 +134,7 @@ struct HTTPTransportTests {
     }
 
     /// Number of header lines, and the size of each.
-    @Test(arguments: [(10_000, 1), (1, 1 << 20), (100, 1_000), (140, 1)])
+    @Test(.holds("74"), arguments: [(10_000, 1), (1, 1 << 20), (100, 1_000), (140, 1)])
     func `headers beyond their limits are refused`(count: Int, size: Int) async throws {
         let header = "x-many: \(String(repeating: "y", count: size))\r\n"
         let headers = String(repeating: header, count: count)
@@ -142,7 +142,7 @@ struct HTTPTransportTests {
         #expect(result == .failure(.oversized("the response's header is too large")))
     }
 
-    @Test(arguments: ["gzip", "deflate", "br", "zstd", "gzip, gzip"])
+    @Test(.holds("75"), arguments: ["gzip", "deflate", "br", "zstd", "gzip, gzip"])
     func `nothing is unpacked`(coding: String) async throws {
         let reply = try await Wire.post([
             .send("HTTP/1.1 200 OK\r\ncontent-encoding: \(coding)\r\ncontent-length: 4\r\n\r\nabcd")
@@ -150,18 +150,18 @@ struct HTTPTransportTests {
         #expect(reply.body == Array("abcd".utf8))
     }
 
-    @Test func `no packed answer is asked for`() async throws {
+    @Test(.holds("75")) func `no packed answer is asked for`() async throws {
         let server = try await TinyServer.start { _ in [.send(Wire.ok)] }
         _ = try await Wire.post(server).get()
         #expect(server.requests.first?.lowercased().contains("\r\naccept-encoding: identity\r\n") == true)
     }
 
-    @Test func `a server that never answers is ambiguous after the time limit`() async throws {
+    @Test(.holds("73")) func `a server that never answers is ambiguous after the time limit`() async throws {
         let result = try await Wire.post([], totalLimit: .milliseconds(300))
         #expect(result == .failure(.ambiguous("the request was sent, but no response arrived in time")))
     }
 
-    @Test func `a body that trickles for ever ends at the time limit`() async throws {
+    @Test(.holds("73")) func `a body that trickles for ever ends at the time limit`() async throws {
         let result = try await Wire.post(
             [
                 .send("HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n"),
@@ -172,7 +172,7 @@ struct HTTPTransportTests {
         #expect(result == .failure(.ambiguous("the request was sent, but no response arrived in time")))
     }
 
-    @Test func `a network that drops every packet is unreachable in time`() async throws {
+    @Test(.holds("73")) func `a network that drops every packet is unreachable in time`() async throws {
         let deaf = try LocalPort("127.0.0.1", backlog: 0)
         let held = deaf.fill()
         let transport = HTTPTransport(eventLoop: Wire.eventLoop, connectLimit: .milliseconds(300))
@@ -184,12 +184,12 @@ struct HTTPTransportTests {
         #expect(result == .failure(.unreachable("connection timed out")))
     }
 
-    @Test func `connecting may take five seconds and everything thirty`() {
+    @Test(.holds("73")) func `connecting may take five seconds and everything thirty`() {
         #expect(HTTPLimits.connect == .seconds(5))
         #expect(HTTPLimits.total == .seconds(30))
     }
 
-    @Test func `a closed port is unreachable`() async throws {
+    @Test(.holds("73")) func `a closed port is unreachable`() async throws {
         let port = try ClosedPort()
         let transport = HTTPTransport(eventLoop: Wire.eventLoop)
         let request = OutgoingRequest(
@@ -207,7 +207,8 @@ struct HTTPTransportTests {
         #expect(reason == "Connection refused")
     }
 
-    @Test func `where only public addresses are allowed a private one gets no byte of the request`()
+    @Test(.holds("87"))
+    func `where only public addresses are allowed a private one gets no byte of the request`()
         async throws
     {
         let server = try await TinyServer.start { _ in [.send(Wire.ok)] }

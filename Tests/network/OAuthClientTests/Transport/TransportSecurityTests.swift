@@ -14,7 +14,7 @@ import TokenCore
 /// Serialized, because the tests count connections.
 @Suite(.serialized)
 struct TransportSecurityTests {
-    @Test func `a private authority is trusted when its file says so`() async throws {
+    @Test(.holds("83")) func `a private authority is trusted when its file says so`() async throws {
         let file = try TemporaryFile(Certificates.authority)
         let server = try await TinyServer.start(certificate: Certificates.good, key: Certificates.goodKey) {
             _ in
@@ -66,7 +66,7 @@ struct TransportSecurityTests {
         }
     }
 
-    @Test(arguments: BadCertificate.allCases)
+    @Test(.holds("82", "O14"), arguments: BadCertificate.allCases)
     func `a bad certificate is refused before any byte of the request`(bad: BadCertificate) async throws {
         let file = try TemporaryFile(bad.authority)
         let server = try await TinyServer.start(certificate: bad.certificate, key: bad.key) { _ in
@@ -84,7 +84,7 @@ struct TransportSecurityTests {
         #expect(server.bytesReceived == 0)
     }
 
-    @Test func `TLS 1·1 is refused before any byte of the request`() async throws {
+    @Test(.holds("82", "O14")) func `TLS 1·1 is refused before any byte of the request`() async throws {
         let file = try TemporaryFile(Certificates.authority)
         let server = try await TinyServer.start(
             certificate: Certificates.good,
@@ -99,7 +99,7 @@ struct TransportSecurityTests {
         #expect(server.bytesReceived == 0)
     }
 
-    @Test func `a key that matches no pin gets no byte of the request`() async throws {
+    @Test(.holds("83")) func `a key that matches no pin gets no byte of the request`() async throws {
         let file = try TemporaryFile(Certificates.authority)
         let server = try await TinyServer.start(certificate: Certificates.good, key: Certificates.goodKey) {
             _ in
@@ -116,7 +116,7 @@ struct TransportSecurityTests {
         #expect(server.bytesReceived == 0)
     }
 
-    @Test func `one matching pin of several is enough`() async throws {
+    @Test(.holds("83")) func `one matching pin of several is enough`() async throws {
         let file = try TemporaryFile(Certificates.authority)
         let server = try await TinyServer.start(certificate: Certificates.good, key: Certificates.goodKey) {
             _ in
@@ -127,7 +127,7 @@ struct TransportSecurityTests {
         #expect(try await Wire.post(server, scheme: "https", trust: trust).get().status == 200)
     }
 
-    @Test func `a missing or empty CA file is a configuration error`() async throws {
+    @Test(.holds("83")) func `a missing or empty CA file is a configuration error`() async throws {
         let empty = try TemporaryFile("no certificate in here\n")
         for path in ["/nonexistent/ca.pem", empty.path] {
             let server = try await TinyServer.start { _ in [] }
@@ -141,14 +141,16 @@ struct TransportSecurityTests {
         }
     }
 
-    @Test func `pins are not satisfied by a connection without TLS`() async throws {
+    @Test(.holds("83")) func `pins are not satisfied by a connection without TLS`() async throws {
         let server = try await TinyServer.start { _ in [.send(Wire.ok)] }
         let result = try await Wire.post(server, trust: ServerTrust(pins: [Certificates.goodPin]))
         #expect(result == .failure(.insecure("the server's key matches no pin")))
         #expect(server.bytesReceived == 0)
     }
 
-    @Test func `a server that never answers the TLS handshake is unreachable in time`() async throws {
+    @Test(.holds("73")) func `a server that never answers the TLS handshake is unreachable in time`()
+        async throws
+    {
         let server = try await TinyServer.start { _ in [] }
         let result = try await Wire.post(server, scheme: "https", connectLimit: .milliseconds(300))
         #expect(result == .failure(.unreachable("connection timed out")))

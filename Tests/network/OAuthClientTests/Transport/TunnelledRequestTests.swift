@@ -10,7 +10,7 @@ import TokenCore
 
 /// Requests through a forward proxy, over real connections.
 struct TunnelledRequestTests {
-    @Test(arguments: [(false, false), (false, true), (true, false), (true, true)])
+    @Test(.holds("88"), arguments: [(false, false), (false, true), (true, false), (true, true)])
     func `a request goes through the proxy, which sees nothing of it`(
         isTLS: Bool,
         isGuarded: Bool
@@ -38,7 +38,9 @@ struct TunnelledRequestTests {
         await bench.end()
     }
 
-    @Test func `where a public server leads into a private network the proxy is not asked`() async throws {
+    @Test(.holds("88")) func `where a public server leads into a private network the proxy is not asked`()
+        async throws
+    {
         let bench = try await ProxyBench()
         let request = try bench.request(bench.choice(), publicAddressOnly: true)
         #expect(try await bench.send(request) == .failure(.internalAddress))
@@ -46,7 +48,8 @@ struct TunnelledRequestTests {
         await bench.end()
     }
 
-    @Test func `a proxy for all sessions is not for this machine, nor is one of the environment`()
+    @Test(.holds("88"))
+    func `a proxy for all sessions is not for this machine, nor is one of the environment`()
         async throws
     {
         let bench = try await ProxyBench(variables: ["https_proxy": "http://127.0.0.1:1"])
@@ -57,7 +60,8 @@ struct TunnelledRequestTests {
         await bench.end()
     }
 
-    @Test func `the environment's proxy is asked for a host by its name, unless the session says direct`()
+    @Test(.holds("88"))
+    func `the environment's proxy is asked for a host by its name, unless the session says direct`()
         async throws
     {
         let bench = try await ProxyBench()
@@ -107,7 +111,7 @@ struct TunnelledRequestTests {
         await transport.shutDown()
     }
 
-    @Test(arguments: [false, true])
+    @Test(.holds("88"), arguments: [false, true])
     func `credentials come from a file, and rejected ones are shown once`(isGuarded: Bool) async throws {
         let bench = try await ProxyBench(credentials: "al:secret", isGuarded: isGuarded)
         guard
@@ -184,7 +188,7 @@ struct TunnelledRequestTests {
         (.ignore, "timed out"),
     ]
 
-    @Test(arguments: refusals.indices, [false, true])
+    @Test(.holds("88"), arguments: refusals.indices, [false, true])
     func `a proxy that opens no connection is said, and nothing is sent`(
         number: Int,
         isGuarded: Bool
@@ -236,7 +240,7 @@ struct TunnelledRequestTests {
         await bench.end()
     }
 
-    @Test(arguments: [false, true])
+    @Test(.holds("88"), arguments: [false, true])
     func `an https proxy that nobody vouches for is not asked`(isGuarded: Bool) async throws {
         let bench = try await ProxyBench(
             isTLS: true,
@@ -260,7 +264,7 @@ struct TunnelledRequestTests {
     /// `isTLS`: the connection to the proxy uses TLS.
     ///
     /// `isGuarded`: a guard handles the exchange.
-    @Test(arguments: [(false, false), (false, true), (true, false), (true, true)])
+    @Test(.holds("88"), arguments: [(false, false), (false, true), (true, false), (true, true)])
     func `the server behind a proxy has to prove itself and match the pins`(
         isTLS: Bool,
         isGuarded: Bool

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import TestSupport
 import Testing
 import TokenCore
 
@@ -31,7 +32,7 @@ struct FailingDiskTests {
         return try loaded.sessions.map { try open.refreshToken(of: $0.snapshot) }
     }
 
-    @Test(arguments: codes)
+    @Test(.holds("59"), arguments: codes)
     func `a refresh survives the failure of any single call`(code: Int32) async throws {
         var number = 1
         while true {
@@ -59,7 +60,7 @@ struct FailingDiskTests {
         #expect(number > 10)
     }
 
-    @Test(arguments: codes)
+    @Test(.holds("59"), arguments: codes)
     func `a disk that fails for good leaves the answer in the lifeboat or in memory`(code: Int32) async throws
     {
         var number = 1
@@ -87,7 +88,7 @@ struct FailingDiskTests {
         #expect(number > 10)
     }
 
-    @Test func `a start-up on a failing disk harms nothing`() async throws {
+    @Test(.holds("59")) func `a start-up on a failing disk harms nothing`() async throws {
         var number = 1
         while true {
             await Task.yield()
@@ -106,7 +107,7 @@ struct FailingDiskTests {
         #expect(number > 10)
     }
 
-    @Test func `a logout that fails says so and can be repeated`() async throws {
+    @Test(.holds("59")) func `a logout that fails says so and can be repeated`() async throws {
         var number = 1
         while true {
             await Task.yield()
@@ -126,7 +127,7 @@ struct FailingDiskTests {
         #expect(number > 5)
     }
 
-    @Test func `a failed flush is never repeated on the same file`() throws {
+    @Test(.holds("60")) func `a failed flush is never repeated on the same file`() throws {
         let fixture = copy()
         let files = FaultyFiles()
         let (open, loaded) = try fixture.unlocked(files)
@@ -143,7 +144,7 @@ struct FailingDiskTests {
         #expect(fixture.records("new").isEmpty)
     }
 
-    @Test func `a lifeboat survives the agent's death`() throws {
+    @Test(.holds("62")) func `a lifeboat survives the agent's death`() throws {
         let fixture = copy()
         let files = FaultyFiles()
         let (open, loaded) = try fixture.unlocked(files)
@@ -179,7 +180,9 @@ struct FailingDiskTests {
         #expect(try stored(fixture) == ["RT-2"])
     }
 
-    @Test func `a commit the disk refused comes back after locking, also without a lifeboat`() throws {
+    @Test(.holds("62")) func `a commit the disk refused comes back after locking, also without a lifeboat`()
+        throws
+    {
         let fixture = copy()
         let files = FaultyFiles()
         let (open, loaded) = try fixture.unlocked(files)

@@ -23,7 +23,7 @@ struct FullDiskTests {
         fixture = StoreFixture(directory)
     }
 
-    @Test func `on a full disk the refresh token is not sent, and later it is`() throws {
+    @Test(.holds("57")) func `on a full disk the refresh token is not sent, and later it is`() throws {
         let (open, _) = try fixture.unlocked()
         let old = try open.snapshot(refreshToken: "RT-1")
         #expect(open.store.commit(.work, old) == .durable)
@@ -41,7 +41,7 @@ struct FullDiskTests {
         second.store.close()
     }
 
-    @Test func `a disk that fills up during the request has room for the answer`() throws {
+    @Test(.holds("58")) func `a disk that fills up during the request has room for the answer`() throws {
         let (open, _) = try fixture.unlocked()
         let old = try open.snapshot(refreshToken: "RT-1")
         #expect(open.store.commit(.work, old) == .durable)
@@ -54,7 +54,9 @@ struct FullDiskTests {
         second.store.close()
     }
 
-    @Test func `a read-only disk keeps the refresh token from being sent and can be read`() async throws {
+    @Test(.holds("59")) func `a read-only disk keeps the refresh token from being sent and can be read`()
+        async throws
+    {
         let (open, _) = try fixture.unlocked()
         let old = try open.snapshot(refreshToken: "RT-1")
         #expect(open.store.commit(.work, old) == .durable)

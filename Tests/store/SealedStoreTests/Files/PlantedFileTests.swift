@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import TestSupport
 import Testing
 import TokenCore
 
@@ -23,7 +24,7 @@ struct PlantedFileTests {
         Disk.write([1, 2, 3], to: target)
     }
 
-    @Test(arguments: kinds)
+    @Test(.holds("50"), arguments: kinds)
     func `a planted reservation keeps the refresh token from being sent`(kind: String) throws {
         Plant.place(kind, at: "\(record).new", target: target)
         let (open, loaded) = try fixture.unlocked()
@@ -38,7 +39,7 @@ struct PlantedFileTests {
         #expect(lstat("\(record).new", &status) == 0)
     }
 
-    @Test(arguments: kinds)
+    @Test(.holds("50"), arguments: kinds)
     func `a reservation planted while the agent runs is refused too`(kind: String) throws {
         let (open, loaded) = try fixture.unlocked()
         let snapshot = try #require(loaded.sessions.first).snapshot
@@ -49,7 +50,7 @@ struct PlantedFileTests {
         #expect(Disk.read(target) == [1, 2, 3])
     }
 
-    @Test(arguments: kinds)
+    @Test(.holds("50"), arguments: kinds)
     func `a planted replacement sends the commit to the lifeboat`(kind: String) throws {
         let (open, _) = try fixture.unlocked()
         Plant.place(kind, at: "\(record).alt", target: target)
@@ -66,7 +67,7 @@ struct PlantedFileTests {
         #expect(try loaded.sessions.map { try second.refreshToken(of: $0.snapshot) } == ["RT-2"])
     }
 
-    @Test(arguments: kinds)
+    @Test(.holds("50"), arguments: kinds)
     func `a planted record costs its session and is reported`(kind: String) throws {
         unlink("\(record).rec")
         Plant.place(kind, at: "\(record).rec", target: target)

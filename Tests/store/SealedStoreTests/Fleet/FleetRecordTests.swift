@@ -45,8 +45,8 @@ struct FleetRecordTests {
         #expect(Set(reader.kinds) == [.accessToken, .idToken])
     }
 
-    @Test func `a reader opens nothing that is for keepers, and its memory never holds such a secret`() throws
-    {
+    @Test(.holds("266"))
+    func `a reader opens nothing that is for keepers, and its memory never holds such a secret`() throws {
         let (writer, reader) = (try fleet.keeper(), try fleet.reader())
         let content = try writer.content()
         let values = try writer.values(content)

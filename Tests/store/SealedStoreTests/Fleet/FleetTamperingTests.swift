@@ -67,7 +67,7 @@ struct FleetTamperingTests {
         },
     ]
 
-    @Test(arguments: cases)
+    @Test(.holds("265"), arguments: cases)
     func `every changed byte is noticed, and leaves no secret in memory`(row: Case) async throws {
         let whole = row.bytes(self)
         let keeper = try fleet.keeper()
@@ -108,13 +108,13 @@ struct FleetTamperingTests {
         #expect(throws: FleetValueError.forged) { try row.read(try fleet.keeper(), row.bytes(self), .home) }
     }
 
-    @Test(arguments: cases)
+    @Test(.holds("265"), arguments: cases)
     func `a value of another fleet is refused, even with the same label`(row: Case) throws {
         let other = try FleetFixture()
         #expect(throws: FleetValueError.forged) { try row.read(try other.keeper(), row.bytes(self), .work) }
     }
 
-    @Test(arguments: cases)
+    @Test(.holds("265"), arguments: cases)
     func `a value in another one's place is refused`(row: Case) throws {
         let keeper = try fleet.keeper()
         for other in FleetTamperingTests.cases where other.testDescription != row.testDescription {
@@ -202,7 +202,7 @@ struct FleetTamperingTests {
         return head + (try #require(sealed)) + signature
     }
 
-    @Test func `nobody takes access tokens that a reader has made`() throws {
+    @Test(.holds("266")) func `nobody takes access tokens that a reader has made`() throws {
         #expect(fleet.readers.signature(of: [], epoch: 1) == nil)
         let foreign = try #require(try FleetKeys.random(label: "x").signature(of: [], epoch: 1))
         for signature in [[], [UInt8](repeating: 0, count: 64), foreign, values.access?.suffix(64) ?? []] {
@@ -237,7 +237,9 @@ struct FleetTamperingTests {
         #expect(try keeper.refreshToken(of: opened.content) == "RT-1")
     }
 
-    @Test func `a refresh token among what readers open is refused, whoever put it there`() throws {
+    @Test(.holds("266")) func `a refresh token among what readers open is refused, whoever put it there`()
+        throws
+    {
         let key = writer.key(.access)
         let plaintext = try FleetContentWriter.encode(
             .work,

@@ -15,7 +15,7 @@ struct CostLimitTests {
         PassphraseCost(operations: 3, memoryKiB: 1_048_577), PassphraseCost(operations: 3, memoryKiB: .max),
     ]
 
-    @Test(arguments: refused)
+    @Test(.holds("43"), arguments: refused)
     func `costs out of bounds are refused before any work`(cost: PassphraseCost) throws {
         let key = try MasterKey.random(epoch: 1)
         let slot = KeySlot(
@@ -34,7 +34,7 @@ struct CostLimitTests {
         #expect(spent < .milliseconds(10))
     }
 
-    @Test(arguments: [PassphraseCost.floor, .standard, .ceiling])
+    @Test(.holds("43"), arguments: [PassphraseCost.floor, .standard, .ceiling])
     func `costs within bounds are read`(cost: PassphraseCost) throws {
         let key = try MasterKey.random(epoch: 1)
         let slot = KeySlot(
@@ -46,12 +46,12 @@ struct CostLimitTests {
         #expect(try VaultFile.parse(file.serialized(under: key), path: "vault").0 == file)
     }
 
-    @Test func `the standard cost is what the threat model asks for`() {
+    @Test(.holds("52")) func `the standard cost is what the threat model asks for`() {
         #expect(PassphraseCost.standard.memoryKiB >= 262_144)
         #expect(PassphraseCost.standard.operations >= 3)
     }
 
-    @Test func `a passphrase costs a thief a good part of a second for each guess`() throws {
+    @Test(.holds("52")) func `a passphrase costs a thief a good part of a second for each guess`() throws {
         let fixture = StoreFixture()
         let (open, _) = try fixture.unlocked()
         try open.store.addSlot(.passphrase(.text("correct horse")))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import TestSupport
 import Testing
 import TokenCore
 
@@ -60,7 +61,7 @@ struct VaultTests {
         }
     }
 
-    @Test func `a removed slot never opens again and the last one stays`() throws {
+    @Test(.holds("46")) func `a removed slot never opens again and the last one stays`() throws {
         let open = try store()
         #expect(open.store.slots.map(\.source) == [.keyFile(path: nil), .passphrase])
         #expect(throws: StoreError.noSuchSlot(2)) { try open.store.removeSlot(2) }
@@ -150,7 +151,7 @@ struct VaultTests {
         #expect(try fixture.unlocked().0.store.slots.count == VaultFile.maximumSlots)
     }
 
-    @Test func `an external secret opens as bytes or, when short, as a passphrase`() throws {
+    @Test(.holds("51")) func `an external secret opens as bytes or, when short, as a passphrase`() throws {
         let (open, _) = try fixture.unlocked()
         let long = String(repeating: "k", count: 32)
         try open.store.addSlot(.external(.systemdCredential, name: "tokenagent", .text(long)))

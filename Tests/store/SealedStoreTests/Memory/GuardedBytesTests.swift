@@ -2,26 +2,27 @@
 
 import Glibc
 import SecretMemory
+import TestSupport
 import Testing
 
 @testable import SealedStore
 
 @Suite struct GuardedBytesTests {
-    @Test func `a byte past a key ends the process`() async {
+    @Test(.holds("32")) func `a byte past a key ends the process`() async {
         await #expect(processExitsWith: .signal(SIGSEGV)) {
             let key = try GuardedBytes(count: 32)
             key.write { $0.baseAddress?.storeBytes(of: 1, toByteOffset: 32, as: UInt8.self) }
         }
     }
 
-    @Test func `a byte before a key is noticed at the latest when the key goes`() async {
+    @Test(.holds("32")) func `a byte before a key is noticed at the latest when the key goes`() async {
         await #expect(processExitsWith: .failure) {
             let key = try GuardedBytes(count: 32)
             key.write { $0.baseAddress?.storeBytes(of: 1, toByteOffset: -1, as: UInt8.self) }
         }
     }
 
-    @Test func `a key itself may be written and read`() throws {
+    @Test(.holds("32")) func `a key itself may be written and read`() throws {
         let key = try GuardedBytes(count: 32)
         key.randomize()
         #expect(key.read { Set($0).count } > 1)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import TokenCore
 
@@ -7,6 +8,7 @@ import TokenCore
 
 struct DiscoveredServerTests {
     @Test(
+        .holds("193"),
         arguments: [
             nil,
             DiscoveredServer(
@@ -32,7 +34,7 @@ struct DiscoveredServerTests {
         #expect(loaded.sessions.map(\.snapshot.server) == [server])
     }
 
-    @Test(arguments: [nil, "", "command /usr/bin/az token", "é\u{0}"])
+    @Test(.holds("186"), arguments: [nil, "", "command /usr/bin/az token", "é\u{0}"])
     func `what tokens are made of comes back after a restart`(madeOf: String?) throws {
         let fixture = StoreFixture()
         let (open, _) = try fixture.unlocked()
@@ -45,7 +47,7 @@ struct DiscoveredServerTests {
         #expect(loaded.sessions.map(\.snapshot.madeOf) == [madeOf])
     }
 
-    @Test func `the refresh token before the present one comes back after a restart`() throws {
+    @Test(.holds("103")) func `the refresh token before the present one comes back after a restart`() throws {
         let fixture = StoreFixture()
         let (open, _) = try fixture.unlocked()
         var snapshot = try open.snapshot(refreshToken: "RT-2")

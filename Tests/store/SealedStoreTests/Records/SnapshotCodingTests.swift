@@ -32,12 +32,16 @@ struct SnapshotCodingTests {
     )
 
     /// Each standing of a token, and what is left of it after a restart.
-    @Test(arguments: [
-        (AccessToken.Acceptance.good, AccessToken.Acceptance.good), (.doubtful, .doubtful),
-        (.onTrial(since: .seconds(9_000)), .doubtful), (.refused(isRepeat: false), .refused(isRepeat: false)),
-        (.possiblyExpired, .possiblyExpired),
-        (.refused(isRepeat: true), .refused(isRepeat: true)),
-    ])
+    @Test(
+        .holds("141"),
+        arguments: [
+            (AccessToken.Acceptance.good, AccessToken.Acceptance.good), (.doubtful, .doubtful),
+            (.onTrial(since: .seconds(9_000)), .doubtful),
+            (.refused(isRepeat: false), .refused(isRepeat: false)),
+            (.possiblyExpired, .possiblyExpired),
+            (.refused(isRepeat: true), .refused(isRepeat: true)),
+        ]
+    )
     func `a token that may not be served is not served after a restart`(
         standing: AccessToken.Acceptance,
         after: AccessToken.Acceptance
@@ -111,7 +115,7 @@ struct SnapshotCodingTests {
         #expect(snapshot.account == nil)
     }
 
-    @Test(arguments: [nil, "alice"])
+    @Test(.holds("O53"), arguments: [nil, "alice"])
     func `the key that tokens are bound to survives`(account: String?) throws {
         let bytes = String(repeating: "k", count: 32)
         let (snapshot, open) = try restored { snapshot, open in
@@ -157,7 +161,7 @@ struct SnapshotCodingTests {
         #expect(snapshot.secrets.count == 4)
     }
 
-    @Test(arguments: [0, 1, 2, 254])
+    @Test(.holds("65"), arguments: [0, 1, 2, 254])
     func `how often a start found a refresh without its end survives`(interruptions: Int) throws {
         let (first, _) = try fixture.unlocked()
         var snapshot = try first.snapshot(refreshToken: "RT-1")
@@ -178,7 +182,9 @@ struct SnapshotCodingTests {
         #expect(third.isInterrupted && third.snapshot.interruptions == min(254, interruptions + 1))
     }
 
-    @Test func `more than a record can say is a failure, and the record of before stays`() throws {
+    @Test(.holds("74")) func `more than a record can say is a failure, and the record of before stays`()
+        throws
+    {
         let (first, _) = try fixture.unlocked()
         var snapshot = try first.snapshot(refreshToken: "RT-1")
         #expect(first.store.commit(.work, snapshot) == .durable)
@@ -214,7 +220,7 @@ struct SnapshotCodingTests {
         #expect(try second.text(try #require(snapshot.tokens[.primary]).secret) == large)
     }
 
-    @Test func `nothing is in clear on disk, not even names`() throws {
+    @Test(.holds("38")) func `nothing is in clear on disk, not even names`() throws {
         let (open, _) = try fixture.unlocked()
         let snapshot = try open.snapshot(
             refreshToken: "CANARY-RT",
@@ -247,7 +253,7 @@ struct SnapshotCodingTests {
         #expect(counts.count == 1)
     }
 
-    @Test func `no nonce is used twice, also across restarts and in a copy`() async throws {
+    @Test(.holds("47")) func `no nonce is used twice, also across restarts and in a copy`() async throws {
         var nonces: Set<[UInt8]> = []
         let copy = StoreFixture()
         let rounds = TestEnvironment.isFull ? 1_000 : 20
@@ -274,7 +280,7 @@ struct SnapshotCodingTests {
         )
     }
 
-    @Test func `no nonce is used twice in many seals under one key`() async {
+    @Test(.holds("47")) func `no nonce is used twice in many seals under one key`() async {
         let (text, key) = ([UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: AEAD.keyCount))
         let seals = TestEnvironment.isFull ? 1_000_000 : 20_000
         var nonces: Set<[UInt8]> = []

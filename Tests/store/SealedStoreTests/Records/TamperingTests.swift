@@ -52,7 +52,8 @@ struct TamperingTests {
     }
 
     /// In the full run every bit; else one or two of every byte.
-    @Test func `every changed bit of the vault is noticed before or at unlocking`() async throws {
+    @Test(.holds("40")) func `every changed bit of the vault is noticed before or at unlocking`() async throws
+    {
         let vault = try #require(Disk.read("\(fixture.statePath)/vault"))
         let bits = stride(from: 0, to: vault.count * 8, by: TestEnvironment.isFull ? 1 : 7)
         for bit in bits {
@@ -65,7 +66,7 @@ struct TamperingTests {
         Attachment.record("\(Array(bits).count) bits of a vault, all noticed", named: "figure")
     }
 
-    @Test func `a vault cut anywhere is refused`() async throws {
+    @Test(.holds("41")) func `a vault cut anywhere is refused`() async throws {
         let vault = try #require(Disk.read("\(fixture.statePath)/vault"))
         for count in 0..<vault.count {
             await Task.yield()
@@ -77,7 +78,9 @@ struct TamperingTests {
     }
 
     /// In the full run every bit; else every bit of the header, and some of what is sealed.
-    @Test func `every changed bit of a record that means something costs that session only`() async throws {
+    @Test(.holds("40")) func `every changed bit of a record that means something costs that session only`()
+        async throws
+    {
         let record = try #require(Disk.read(work))
         let meaning = try meaning(of: record)
         let header = RecordHeader.count + AEAD.nonceCount
@@ -98,7 +101,7 @@ struct TamperingTests {
     }
 
     /// The first half holds an intent that is over, and the second is longer than what is sealed in it.
-    @Test func `what is changed in the slack of a record changes nothing`() async throws {
+    @Test(.holds("40")) func `what is changed in the slack of a record changes nothing`() async throws {
         let record = try #require(Disk.read(work))
         let meaning = try meaning(of: record)
         let slack = Array(0..<meaning.lowerBound) + Array(meaning.upperBound..<record.count)
@@ -122,7 +125,7 @@ struct TamperingTests {
         return half..<half + RecordHeader.count + length
     }
 
-    @Test func `a record cut anywhere costs that session only`() async throws {
+    @Test(.holds("41")) func `a record cut anywhere costs that session only`() async throws {
         let record = try #require(Disk.read(work))
         let step = TestEnvironment.isFull ? 1 : 509
         var wrong: [Int] = []
@@ -136,7 +139,7 @@ struct TamperingTests {
         Attachment.record("\(record.count / step) lengths, all refused", named: "figure")
     }
 
-    @Test func `records cannot be swapped`() throws {
+    @Test(.holds("42")) func `records cannot be swapped`() throws {
         let (one, other) = (try #require(Disk.read(work)), try #require(Disk.read(home)))
         Disk.write(one, to: home)
         Disk.write(other, to: work)
@@ -147,7 +150,7 @@ struct TamperingTests {
         #expect(Disk.names(fixture.sessionsPath).allSatisfy { $0.hasSuffix(".bad") })
     }
 
-    @Test func `a record cannot be renamed`() throws {
+    @Test(.holds("42")) func `a record cannot be renamed`() throws {
         let name = String(work.dropLast(4).suffix(32))
         let other = String(name.reversed())
         try #require(name != other && name.allSatisfy(\.isHexDigit))
@@ -157,13 +160,13 @@ struct TamperingTests {
         #expect(loaded.problems.contains { $0.description.contains("renamed or rearranged") })
     }
 
-    @Test func `the halves of a record cannot be swapped`() throws {
+    @Test(.holds("42")) func `the halves of a record cannot be swapped`() throws {
         let record = try #require(Disk.read(work))
         let loaded = try load(work, Array(record[(record.count / 2)...] + record[..<(record.count / 2)]))
         #expect(loaded.sessions.map(\.name) == [.home])
     }
 
-    @Test func `a record of another vault is refused and left alone`() throws {
+    @Test(.holds("42")) func `a record of another vault is refused and left alone`() throws {
         let other = StoreFixture()
         let (open, _) = try other.unlocked()
         try open.commitDurably("RT-X")
@@ -178,7 +181,7 @@ struct TamperingTests {
         #expect(Disk.read(work) == foreign)
     }
 
-    @Test func `an old copy of a record is refused and kept`() throws {
+    @Test(.holds("44")) func `an old copy of a record is refused and kept`() throws {
         let old = try #require(Disk.read(work))
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-3")
@@ -192,7 +195,7 @@ struct TamperingTests {
         try second.commitDurably("RT-4")
     }
 
-    @Test func `a logged-out session cannot be brought back by an old copy`() throws {
+    @Test(.holds("44")) func `a logged-out session cannot be brought back by an old copy`() throws {
         let old = try #require(Disk.read(work))
         let (open, _) = try fixture.unlocked()
         try open.store.forget(.work)
@@ -215,7 +218,7 @@ struct TamperingTests {
         }
     }
 
-    @Test func `a record of a newer version is left alone`() throws {
+    @Test(.holds("48")) func `a record of a newer version is left alone`() throws {
         var record = try #require(Disk.read(work))
         record[record.count / 2 + 7] = 2
         Disk.write(record, to: work)
@@ -225,7 +228,7 @@ struct TamperingTests {
         #expect(Disk.read(work) == record)
     }
 
-    @Test func `a vault of a newer version is refused and left alone`() throws {
+    @Test(.holds("48")) func `a vault of a newer version is refused and left alone`() throws {
         let path = "\(fixture.statePath)/vault"
         var vault = try #require(Disk.read(path))
         vault[7] = 3

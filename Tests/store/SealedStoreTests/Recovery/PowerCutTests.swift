@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SecretMemory
+import TestSupport
 import Testing
 import TokenCore
 
@@ -69,7 +70,7 @@ struct PowerCutTests {
         )
     }
 
-    @Test func `a refresh`() async throws {
+    @Test(.holds("56")) func `a refresh`() async throws {
         let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
             try open.commitDurably("RT-2")
@@ -80,7 +81,9 @@ struct PowerCutTests {
         #expect(states >= 10)
     }
 
-    @Test func `a reservation that was acknowledged is found as an interrupted refresh`() async throws {
+    @Test(.holds("56")) func `a reservation that was acknowledged is found as an interrupted refresh`()
+        async throws
+    {
         let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
         } check: { found, acknowledged in
@@ -90,7 +93,7 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `the refresh after an interrupted one`() async throws {
+    @Test(.holds("56")) func `the refresh after an interrupted one`() async throws {
         let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
         } operation: { open, old in
@@ -106,7 +109,7 @@ struct PowerCutTests {
         #expect(states >= 10)
     }
 
-    @Test func `a second attempt after one without answer`() async throws {
+    @Test(.holds("56")) func `a second attempt after one without answer`() async throws {
         let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
             open.store.release(.work, answered: false)
@@ -142,7 +145,7 @@ struct PowerCutTests {
         #expect(states >= 10)
     }
 
-    @Test func `a login over an existing session`() async throws {
+    @Test(.holds("56")) func `a login over an existing session`() async throws {
         let states = try await enumerate { open, _ in
             try open.commitDurably("RT-2")
         } check: { found, acknowledged in
@@ -152,7 +155,7 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `a first login beside another session`() async throws {
+    @Test(.holds("56")) func `a first login beside another session`() async throws {
         let states = try await enumerate { open, _ in
             try open.commitDurably("RT-9", to: .home)
         } check: { found, acknowledged in
@@ -162,7 +165,7 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `a logout`() async throws {
+    @Test(.holds("56")) func `a logout`() async throws {
         let states = try await enumerate { open, _ in
             try open.store.forget(.work)
         } check: { found, acknowledged in
@@ -172,7 +175,7 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `a logout during a refresh`() async throws {
+    @Test(.holds("56")) func `a logout during a refresh`() async throws {
         let states = try await enumerate { open, old in
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
             try open.store.forget(.work)
@@ -182,7 +185,7 @@ struct PowerCutTests {
         #expect(states > 5)
     }
 
-    @Test func `a new master key and the move of the records to it`() async throws {
+    @Test(.holds("46", "56")) func `a new master key and the move of the records to it`() async throws {
         let states = try await enumerate { open, _ in
             try open.store.rekey()
             open.store.maintain()
@@ -194,7 +197,7 @@ struct PowerCutTests {
         #expect(states >= 10)
     }
 
-    @Test func `slots added and removed`() async throws {
+    @Test(.holds("46", "56")) func `slots added and removed`() async throws {
         let secret = [UInt8](repeating: 7, count: 32)
         let states = try await enumerate { open, _ in
             let bytes = try secret.withUnsafeBytes { try GuardedBytes(copying: $0) }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import SecretMemory
+import TestSupport
 import Testing
 import TokenCore
 
@@ -93,7 +94,7 @@ struct RestartClockTests {
         ),
     ]
 
-    @Test(arguments: restarts)
+    @Test(.holds("109"), arguments: restarts)
     func `a token never looks younger after a restart`(restart: Restart) throws {
         let fixture = StoreFixture()
         let (first, _) = try fixture.unlocked()
@@ -114,7 +115,7 @@ struct RestartClockTests {
         }
     }
 
-    @Test func `absurd stored times are due, not a trap`() throws {
+    @Test(.holds("109")) func `absurd stored times are due, not a trap`() throws {
         for (obtained, expires) in [
             (Int64.max, Int64.max), (.min, .max), (.max, .min), (.min, .min), (0, .max),
         ] {
@@ -133,7 +134,7 @@ struct RestartClockTests {
         }
     }
 
-    @Test func `a token from before a step of the wall clock may have expired`() throws {
+    @Test(.holds("109")) func `a token from before a step of the wall clock may have expired`() throws {
         for (step, isPossiblyExpired) in [(0, false), (50, false), (28_800, true), (-28_800, false)]
             as [(Int64, Bool)]
         {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import SealedStore
@@ -30,7 +31,7 @@ struct CounterPowerCutTests {
         return (Array(seen), cut.images)
     }
 
-    @Test func `a power cut before the counter moved`() throws {
+    @Test(.holds("45")) func `a power cut before the counter moved`() throws {
         let images = try images { open in
             try open.store.forget(.work)
             #expect(open.store.beginCounterStep() == .increment)
@@ -45,7 +46,7 @@ struct CounterPowerCutTests {
         }
     }
 
-    @Test func `a power cut after the counter moved`() throws {
+    @Test(.holds("45")) func `a power cut after the counter moved`() throws {
         let images = try images { open in
             try open.store.forget(.work)
             #expect(open.store.beginCounterStep() == .increment)

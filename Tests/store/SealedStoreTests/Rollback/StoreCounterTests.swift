@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import TestSupport
 import Testing
 import TokenCore
 
@@ -71,7 +72,7 @@ struct StoreCounterTests {
         }
     }
 
-    @Test func `an older copy of the store is refused and stays as it is`() throws {
+    @Test(.holds("45")) func `an older copy of the store is refused and stays as it is`() throws {
         try prepared()
         let old = copy()
         let (open, _) = try open(at: 1)
@@ -127,7 +128,7 @@ struct StoreCounterTests {
         #expect(refusal(old, at: 3) == .olderCopy(stored: 2, counter: 3))
     }
 
-    @Test func `an older copy without its manifest is refused`() throws {
+    @Test(.holds("45")) func `an older copy without its manifest is refused`() throws {
         try prepared()
         let old = copy()
         let path = "\(old.statePath)/manifest"
@@ -135,7 +136,7 @@ struct StoreCounterTests {
         #expect(refusal(old, at: 1) == .unknownAge(path: path, counter: 1))
     }
 
-    @Test func `a copy from before the counter was adopted is refused`() throws {
+    @Test(.holds("45")) func `a copy from before the counter was adopted is refused`() throws {
         let (first, _) = try fixture.unlocked()
         try first.commitDurably("RT-1")
         first.store.close()

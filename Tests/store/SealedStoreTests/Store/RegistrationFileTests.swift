@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import TokenCore
 
@@ -38,7 +39,8 @@ struct RegistrationFileTests {
         return plain
     }
 
-    @Test func `clients come back after a restart, with their secrets, and nothing of them is readable`()
+    @Test(.holds("194"))
+    func `clients come back after a restart, with their secrets, and nothing of them is readable`()
         throws
     {
         let (open, _) = try fixture.unlocked()
@@ -72,7 +74,7 @@ struct RegistrationFileTests {
         #expect(open.store.registrations().map(plain) == [plain(registration)])
     }
 
-    @Test func `clients move to a new master key before the old one is dropped`() throws {
+    @Test(.holds("194")) func `clients move to a new master key before the old one is dropped`() throws {
         let (open, _) = try fixture.unlocked()
         let registration = try registration("a", in: open)
         try open.store.keep(registration)

@@ -17,7 +17,7 @@ struct StoreDirectoryTests {
     }
 
     /// Runs in its own process, because the umask is that of all tests.
-    @Test func `missing directories are created private, whatever the umask`() async {
+    @Test(.holds("39")) func `missing directories are created private, whatever the umask`() async {
         await #expect(processExitsWith: .success) {
             let temporary = TemporaryDirectory.fresh
             umask(0o777)
@@ -90,14 +90,14 @@ struct StoreDirectoryTests {
         #expect(throws: StoreError.self) { try StoreDirectory(path) }
     }
 
-    @Test func `a second agent is refused and told who holds the store`() throws {
+    @Test(.holds("63")) func `a second agent is refused and told who holds the store`() throws {
         let first = try StoreDirectory(path)
         #expect(throws: StoreError.heldByAnother(path: path, pid: getpid())) { try StoreDirectory(path) }
         first.close()
         #expect(throws: Never.self) { try StoreDirectory(path) }
     }
 
-    @Test func `a closed store stores nothing and lets the next one in`() throws {
+    @Test(.holds("63")) func `a closed store stores nothing and lets the next one in`() throws {
         let fixture = StoreFixture()
         let (first, _) = try fixture.unlocked()
         let snapshot = try first.snapshot(refreshToken: "RT-1")
@@ -113,7 +113,7 @@ struct StoreDirectoryTests {
         #expect(loaded.sessions.count == 1)
     }
 
-    @Test(arguments: ["symlink", "hardlink", "pipe", "directory"])
+    @Test(.holds("50"), arguments: ["symlink", "hardlink", "pipe", "directory"])
     func `a planted lock, vault or key file is refused`(kind: String) throws {
         for name in ["lock", "vault"] {
             let fixture = StoreFixture()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 
 @testable import TokenCore
@@ -43,7 +44,7 @@ import Testing
         #expect(memory.answer?.intent == sending.intent)
     }
 
-    @Test func `nothing that etcd shows comes before it`() {
+    @Test(.holds("262")) func `nothing that etcd shows comes before it`() {
         var member = stopped
         #expect(member.started(at: now) == [])
         #expect(member.changed(at: now) == [])
@@ -80,7 +81,8 @@ import Testing
         #expect(told == [.transact(FleetWrite.place(late, beside: dead).transaction)])
     }
 
-    @Test func `if none was recorded its lock is left to its lease, for the request may be under way`() {
+    @Test(.holds("262"))
+    func `if none was recorded its lock is left to its lease, for the request may be under way`() {
         var member = recovering
         #expect(member.answered(.unanswered, jitter: 0, at: now) == [.look])
         #expect(member.memory.sending == nil)
