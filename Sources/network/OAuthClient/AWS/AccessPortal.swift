@@ -80,13 +80,10 @@ struct AccessPortal: Sendable {
         var request = OutgoingRequest(url: url, trust: trust)
         request.headers = [
             ("accept", "application/json"),
-            (AccessPortal.tokenHeader, try tools.memory.text(of: token)),
+            (ExchangeSecrets.portalTokenHeader, try tools.memory.text(of: token)),
         ]
         return request
     }
-
-    /// The header that carries the access token.
-    static let tokenHeader = "x-amz-sso_bearer_token"
 
     /// Classifies a response without the requested content.
     ///

@@ -59,9 +59,11 @@ final class ExchangeSecrets: Sendable {
         }
     }
 
+    /// The header that carries the access token to the portal of IAM Identity Center.
+    static let portalTokenHeader = "x-amz-sso_bearer_token"
     /// The request headers that carry a secret.
     private static let secretHeaders: Set<ByteText> = [
-        "authorization", "dpop", AccessPortal.tokenHeader.bytewise,
+        "authorization", "dpop", portalTokenHeader.bytewise,
     ]
     /// The maximum number of bytes kept of one secret.
     ///

@@ -153,7 +153,7 @@ extension KeySet.Material {
         guard let jwk = try? JSONValue(parsing: jwk.utf8),
             let keys = KeySet(["keys": .array([jwk])])?.keys, let key = keys.first
         else { return nil }
-        self = key.operations
+        self = key.material
     }
 
     static let rfc7515RSA = KeySet.Material(jwk: TestKeys.rsaJWK) ?? .edwards(x: "")
