@@ -15,8 +15,8 @@ package enum WordSuggestion {
                 return $0.distance <= max(2, max(letters.count, length) / 3) && $0.distance < length - 1
             }
         guard let least = ranked.map(\.distance).min() else { return nil }
-        let nearest = ranked.filter { $0.distance == least }
-        return nearest.count == 1 ? nearest[0].word : nil
+        let nearest = Set(ranked.filter { $0.distance == least }.map(\.word))
+        return nearest.count == 1 ? nearest.first : nil
     }
 
     /// Returns the end of a message about `text`: "; did you mean WORD?", or nothing.

@@ -19,7 +19,7 @@ struct SettingsMistakeTests {
     }
 
     @Test(arguments: [
-        ("[agnet]\n", "1: agnet: unknown key"),
+        ("[agnet]\n", "1: agnet: unknown key; did you mean agent?"),
         (
             "[agent]\nrefresh_befor = \"5m\"\n",
             "2: agent.refresh_befor: unknown key; did you mean refresh_before?"
@@ -57,7 +57,7 @@ struct SettingsMistakeTests {
         ),
         (
             "[session.w]\nkind = \"oicd\"\n",
-            "2: session.w.kind: \"oicd\" is not one of oidc, oauth2, json, cognito, command, aws_sso, aws_role, github_app"
+            "2: session.w.kind: \"oicd\" is not one of oidc, oauth2, json, cognito, command, aws_sso, aws_role, github_app; did you mean oidc?"
         ),
         ("a = 1\na = 2\n", "2: duplicate key \"a\" (first on line 1)"),
     ])
