@@ -77,6 +77,12 @@ HOLDS = re.compile(r'\.holds\(\s*((?:"O?\d+",?\s*)+)\)')
 TEST = re.compile(r"\bfunc `([^`]+)`\s*\(")
 
 
+def existing_tests() -> set[str]:
+    """All tests, as "MODULE: SENTENCE"."""
+    return {f"{target(path)}: {sentence}" for path in TESTS.rglob("*.swift")
+            for sentence in TEST.findall(path.read_text(encoding="utf-8"))}
+
+
 def tests_by_row() -> dict[str, list[str]]:
     """The tests that carry the number of each row, as "MODULE: SENTENCE"."""
     found: dict[str, list[str]] = collections.defaultdict(list)

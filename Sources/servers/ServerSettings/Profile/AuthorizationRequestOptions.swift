@@ -67,7 +67,9 @@ package struct AuthorizationRequestOptions: Equatable, Sendable {
     /// Returns whether `prompt=consent` is sent although it is not configured.
     ///
     /// Some servers fail on it.
-    package func addsConsent(for scopes: [String]) -> Bool { prompt == nil && promptSent(with: scopes) != nil }
+    package func addsConsent(for scopes: [String]) -> Bool {
+        prompt == nil && promptSent(with: scopes) != nil
+    }
 
     /// Returns the `prompt` to send.
     ///

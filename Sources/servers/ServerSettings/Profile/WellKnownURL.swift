@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-
 /// The URLs of metadata documents.
 package enum WellKnownURL {
     /// Returns `issuer/.well-known/openid-configuration`, which is appended (OIDC Discovery §4.1).
