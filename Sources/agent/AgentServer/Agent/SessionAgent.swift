@@ -7,51 +7,29 @@ import NIOPosix
 import Text
 import TokenCore
 
-/// The agent: all sessions, and the order of events that change them.
+/// The agent: it makes its parts, starts them, locks them and stops them.
 ///
-/// It runs on the event loop that serves the socket, so a request reads the state without a thread switch.
-/// Applying an event never suspends: long jobs run elsewhere, and their results return as further events. The
-/// properties below are the agent's other parts; each alone changes its own state, on the same loop.
+/// It runs on the event loop that serves the socket, so a request reads the state without a thread switch. All
+/// parts are confined to this loop; the compiler checks it, because none of them is `Sendable`.
 ///
-/// - Entry points: ``begin(_:)``, ``apply(_:_:)``, ``lock()``, ``stop()``.
+/// - Entry points: ``begin(_:)``, ``lock()``, ``stop()``.
 /// - May not: read or write files, or wait for the network, on the event loop.
-package actor SessionAgent {
-    /// The phases of the agent; refreshes start only while it is ``working``.
-    enum Phase: Equatable {
-        case working
-        /// The store is being unlocked without the user; requests wait for it.
-        case opening
-        /// Work in flight finishes; then the keys are erased.
-        case locking
-        case locked
-        /// Work in flight finishes; then the agent ends.
-        case stopping
-    }
-
+package actor SessionAgent: AgentLocking {
     /// The maximum wait for work in flight, before the agent is locked or stops.
     private static let drainLimit = TimeAmount.seconds(20)
     /// The maximum wait of a start for a command that unlocks the store.
     private static let openingTimeout = TimeAmount.seconds(5)
 
-    nonisolated let eventLoop: any EventLoop
     nonisolated private let executor: any SerialExecutor
     nonisolated package var unownedExecutor: UnownedSerialExecutor {
         unsafe executor.asUnownedSerialExecutor()
     }
 
     let ports: AgentPorts
-    private(set) var phase = Phase.locked
-    private(set) var sessions: [SessionName: SessionEntry] = [:]
-    let configuration: LiveConfiguration
+    let parts: AgentParts
     let requests: RequestHandler
-    let refreshes: RefreshCoordinator
-    let work: PendingWork
-    let storeThread: StoreThread
-    let erasure: DeferredSecretErasure
-    let records: RecordWriter
-    /// Fires when a session needs attention.
-    private let alarm: Alarm<SessionName>
-    private(set) var rest: IdleDetector
+    private let effects: EffectExecutor
+    private let sessions: ConfiguredSessions
 
     package init(
         configuration: AgentConfiguration,
@@ -64,118 +42,64 @@ package actor SessionAgent {
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
         self.ports = ports
-        rest = IdleDetector(ports.onQuiet, clocks: ClockStepDetector(at: ports.timekeeper.moment))
-        self.eventLoop = eventLoop
         executor = eventLoop.executor
-        work = PendingWork(eventLoop: eventLoop)
-        storeThread = StoreThread(store: ports.store, pool: pool, eventLoop: eventLoop, work: work)
-        erasure = DeferredSecretErasure(memory: ports.memory, storeThread: storeThread)
-        records = RecordWriter(storeThread: storeThread)
-        alarm = Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
-        refreshes = RefreshCoordinator(
-            work: work,
-            storeThread: storeThread,
-            erasure: erasure,
-            alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper),
-            fleet: FleetCoordinator(
-                ports.fleet,
-                eventLoop: eventLoop,
-                alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
-            )
-        )
-        self.configuration = LiveConfiguration(
-            configuration,
-            source: ports.configuration,
-            storeThread: storeThread,
-            files: TokenFiles(
-                configuration.files,
-                writer: TokenFileWriter(memory: ports.memory, ledger: fileLedger),
-                thread: TokenFileThread(eventLoop: eventLoop, work: work),
-                alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper),
-                logger: ports.logger
-            ),
+        parts = AgentParts(
+            configuration: configuration,
+            ports: ports,
             eventLoop: eventLoop,
-            logger: ports.logger
-        )
-        let audit = AuditLog(
-            auditFile.map {
-                AuditWriteQueue(file: $0, pool: pool, eventLoop: eventLoop, logger: ports.logger)
-            },
-            configuration: self.configuration,
-            timekeeper: ports.timekeeper
+            pool: pool,
+            auditFile: auditFile,
+            fileLedger: fileLedger
         )
         requests = RequestHandler(
             ports: ports,
             identity: identity,
-            audit: audit,
+            registry: parts.registry,
+            configuration: parts.configuration,
+            reloads: parts.reloads,
+            phase: parts.phase,
+            events: parts.events,
+            audit: parts.audit,
+            clocks: parts.clocks,
+            work: parts.work,
+            tasks: parts.tasks,
+            late: parts.late,
+            fleet: parts.fleet,
+            files: parts.files,
+            refreshes: parts.refreshes,
+            sources: parts.sources,
+            erasure: parts.erasure,
+            revoker: parts.revoker,
+            log: parts.log,
+            storeThread: parts.storeThread,
             eventLoop: eventLoop,
             onShutdownRequest: onShutdownRequest
         )
+        effects = EffectExecutor(parts: parts, requests: requests, ports: ports)
+        sessions = ConfiguredSessions(
+            parts: parts,
+            requests: requests,
+            effects: effects,
+            timekeeper: ports.timekeeper
+        )
+        parts.registry.effects = effects
     }
 
-    /// Whether the store must be unlocked before tokens are served.
-    var isLocked: Bool { !isServing && phase != .opening }
+    private var phase: AgentPhase { parts.phase }
 
-    var isServing: Bool { phase == .working || phase == .stopping && !ports.memory.isLocked }
-
-    var moment: Moment { ports.timekeeper.moment }
-
-    var now: Instant { ports.timekeeper.now }
-
-    var audit: AuditLog { requests.audit }
-
-    var fleet: FleetCoordinator { refreshes.fleet }
-
-    /// The log lines about sessions.
-    var journal: SessionLog { SessionLog(logger: ports.logger) }
-
-    // MARK: Events
-
-    /// Applies an event to a session, and performs the resulting effects.
-    func apply(_ name: SessionName, _ event: (inout Session, Moment) -> [Effect]) {
-        guard let kept = sessions[name] else { return }
-        let moment = moment
-        let effects = event(&kept.session, moment)
-        follow(effects, of: name, at: moment)
-    }
-
-    /// Returns the result of a query that may change the session, or `nil` if the session does not exist.
-    ///
-    /// The caller passes the resulting effects to ``follow(_:of:at:)``.
-    func ask<Value>(_ name: SessionName, _ question: (inout Session, Moment) -> Value) -> Value? {
-        sessions[name].map { question(&$0.session, moment) }
-    }
-
-    /// Performs a session's effects in order, and schedules its next wake time.
-    func follow(_ effects: [Effect], of name: SessionName, at moment: Moment) {
-        configuration.files.follow(name, in: self)
-        for effect in effects { perform(effect, for: name, at: moment) }
-        planWake(name)
-    }
-
-    /// Changes the counters of a session.
-    func count(of name: SessionName, _ change: (inout SessionCounters) -> Void) {
-        if let kept = sessions[name] { change(&kept.counts) }
-    }
-
-    private func planWake(_ name: SessionName) {
-        alarm.plan(name, at: sessions[name]?.session.wakeTime)
-    }
+    // MARK: Time
 
     /// Wakes every session that is due.
     ///
     /// Housekeeping calls this too, because timers fire late after the machine has slept.
     package func timeReached() {
-        requests.timeReached(in: self)
-        guard phase == .working || phase == .stopping else { return }
-        for name in alarm.takeDue() {
-            let jitter = ports.chance()
-            apply(name) { session, moment in session.timeReached(moment, jitter: jitter) }
+        requests.timeReached()
+        guard phase.current == .working || phase.current == .stopping else { return }
+        parts.registry.timeReached { [parts] in
+            parts.refreshes.timeReached()
+            parts.fleet.timeReached()
+            parts.files.timeReached()
         }
-        refreshes.timeReached(in: self)
-        fleet.timeReached(in: self)
-        configuration.files.timeReached(in: self)
-        alarm.set()
     }
 
     /// Detects a sleep of the machine and wakes the sessions that are due; called after each pause of
@@ -185,10 +109,13 @@ package actor SessionAgent {
     ///   work, because a burst leaves free memory behind.
     /// - Returns: Whether the agent is idle.
     package func housekeep(burstChanges: Int) -> Bool {
-        rest.clocks.compare(in: self)
-        if rest.hasSlept(now: now) { networkReturned(spread: Self.wakeSpread) }
+        parts.clocks.compare()
+        if parts.idle.hasSlept(now: ports.timekeeper.now) { networkReturned(spread: Self.wakeSpread) }
         timeReached()
-        return rest.look(jobs: storeThread.jobsBegun + burstChanges, isWorking: !work.isEmpty)
+        return parts.idle.look(
+            jobs: parts.storeThread.jobsBegun + burstChanges,
+            isWorking: !parts.work.isEmpty
+        )
     }
 
     /// The time over which retries are spread after a sleep of the machine, as the network needs a moment
@@ -200,72 +127,17 @@ package actor SessionAgent {
     /// The retries of the sessions are spread over `spread`. One second still provides new tokens within two
     /// seconds, and keeps the sessions from sending at the same instant.
     package func networkReturned(spread: Duration = .seconds(1)) {
-        guard phase == .working else { return }
+        guard phase.current == .working else { return }
         ports.logger.debug("network change detected")
         ports.authorization.networkReturned()
-        refreshes.networkReturned()
-        for name in sessions.keys.sorted() {
+        parts.refreshes.networkReturned()
+        for name in parts.registry.entries.keys.sorted() {
             let delay = spread * ports.chance()
-            apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }
-        }
-        refreshes.timeReached(in: self)
-    }
-}
-
-// MARK: Effects
-
-extension SessionAgent {
-    private func perform(_ effect: Effect, for name: SessionName, at moment: Moment) {
-        switch effect {
-        case .reserve(let attempt, let snapshot):
-            refreshes.perform(.reserve(attempt, snapshot), for: name, in: self)
-        case .refresh(let request): refreshes.perform(.send(request), for: name, in: self)
-        case .commit(let number, let snapshot): records.commit(number, snapshot, for: name, in: self)
-        case .release(_, let answered): refreshes.release(name, answered: answered)
-        case .forget: records.remove(name, in: self)
-        case _ where fleet.defersRevocation(effect, of: name): break
-        case .revoke(let request): requests.logouts.revoke(request, for: name, in: self)
-        case .discard(let request): requests.logouts.late.begin(request, for: name, in: self)
-        case .reply(let waiter, let reply): requests.tokens.answer(waiter, reply, at: moment, in: self)
-        case .finishLogin(let number, let result):
-            requests.logins.finish(number, result, for: name, in: self)
-        case .finishLogout(let result): requests.logouts.finish(result, for: name, in: self)
-        case .erase(let secret): erasure.erase(secret)
-        case .reauthenticate(let number, let ways, let account):
-            reauthenticate(number, ways, account: account, for: name)
-        case .notify(let event): announce(event, for: name, at: moment)
-        }
-    }
-
-    /// Logs in again without the user.
-    private func reauthenticate(
-        _ number: LoginNumber,
-        _ ways: [SilentLogin],
-        account: String?,
-        for name: SessionName
-    ) {
-        guard let kept = sessions[name] else { return }
-        journal.sessionEnded(kept.session.status.reason, of: name)
-        let login = SilentReauthentication(of: kept, account: account, ports: ports)
-        work.begin()
-        Task {
-            let outcome = await login.outcome(of: ways, in: self)
-            let jitter = ports.chance()
-            apply(name) { session, moment in
-                session.silentLoginFinished(number, outcome, jitter: jitter, at: moment)
+            parts.registry.apply(name) { session, moment in
+                session.networkReturned(delay: delay, at: moment)
             }
-            work.end()
         }
-    }
-
-    private func announce(_ event: SessionEvent, for name: SessionName, at moment: Moment) {
-        journal.log(event, of: name, at: moment)
-        refreshes.sources.follow(event, of: name, in: self)
-        requests.events.publish(AgentEvent(event, of: name, at: moment), in: self)
-    }
-
-    func publish(_ event: EventName) {
-        requests.events.publish(AgentEvent(event, session: nil, time: moment.wallTime), in: self)
+        parts.refreshes.timeReached()
     }
 }
 
@@ -274,29 +146,30 @@ extension SessionAgent {
 extension SessionAgent {
     /// Loads the sessions if the store is unlocked, or begins to unlock it, and then serves; called once.
     ///
-    /// `serve` begins to accept requests, on the event loop.
+    /// `serve` begins to accept requests, on the event loop; it gets the active configuration.
     ///
     /// - Throws: The errors of `serve`.
-    func begin(_ serve: @Sendable (isolated SessionAgent) throws -> Void) async throws {
-        alarm.onFire { [weak self] in self?.assumeIsolated { $0.timeReached() } }
-        refreshes.onFire { [weak self] in self?.assumeIsolated { $0.refreshes.admitDueRequests(in: $0) } }
-        fleet.onFire { [weak self] in self?.assumeIsolated { $0.fleet.timeReached(in: $0) } }
-        configuration.files.begin(in: self)
-        let status = await storeThread.result { $0.vaultStatus() }
+    func begin(_ serve: @Sendable (LiveConfiguration) throws -> Void) async throws {
+        requests.vault.agent = self
+        sessions.wake = { [weak self] in self?.assumeIsolated { $0.timeReached() } }
+        parts.registry.onFire(sessions.wake)
+        parts.fleet.onFire { [parts] in parts.fleet.timeReached() }
+        parts.files.begin()
+        let status = await parts.storeThread.result { $0.vaultStatus() }
         switch status.state {
         case .unlocked:
-            await load()
-            phase = .working
-            startDue()
+            await sessions.load()
+            phase.become(.working)
+            sessions.startDue()
         case .locked where status.opensByItself:
-            phase = .opening
+            phase.become(.opening)
             Task { await open() }
             // The command may fail: wait a little before requests are told that the agent is not locked.
             if status.needsCommand { await requests.arrivals.waitUntilOpened(within: Self.openingTimeout) }
         case .locked: tellLocked(.passphraseNeeded)
         case .uninitialized: break
         }
-        try serve(self)
+        try serve(parts.configuration)
     }
 
     /// Unlocks the store without the user, and serves the requests that arrived meanwhile.
@@ -306,15 +179,15 @@ extension SessionAgent {
     private func open() async {
         if let refusal = await requests.vault.openStore(nil) {
             tellLocked(refusal)
-            if phase == .opening { phase = .locked }
-        } else if phase == .opening {
-            await load()
-            if phase == .opening {
-                phase = .working
-                startDue()
+            if phase.current == .opening { phase.become(.locked) }
+        } else if phase.current == .opening {
+            await sessions.load()
+            if phase.current == .opening {
+                phase.become(.working)
+                sessions.startDue()
             }
         }
-        for arrival in requests.arrivals.finish() { requests.handle(arrival, in: self) }
+        for arrival in requests.arrivals.finish() { requests.handle(arrival) }
     }
 
     private func tellLocked(_ reason: StoreAccessError) {
@@ -328,8 +201,8 @@ extension SessionAgent {
     ///
     /// - Returns: Whether the agent serves tokens.
     package func waitUntilOpened() async -> Bool {
-        if phase == .opening { await requests.arrivals.waitUntilOpened() }
-        return isServing
+        if phase.current == .opening { await requests.arrivals.waitUntilOpened() }
+        return phase.isServing
     }
 
     /// Locks the agent because of a signal.
@@ -338,163 +211,81 @@ extension SessionAgent {
     }
 
     /// Stops serving, waits for refreshes in flight, and then erases all keys and secrets.
-    func lock(by origin: AuditRecord.Initiator) async {
-        guard phase == .working else { return await waitUntilLocked() }
-        phase = .locking
-        configuration.files.followAll(in: self)
-        refreshes.forget()
-        await requests.refuseAll(.lockedAgent, within: Self.drainLimit, in: self)
-        guard phase == .locking else { return }
-        fleet.forget()
-        sessions = [:]
-        records.dropPending()
-        alarm.cancel()
-        await storeThread.result { $0.lock() }
+    func lock(by origin: RequestInitiator) async {
+        guard phase.current == .working else { return await waitUntilLocked() }
+        phase.become(.locking)
+        parts.files.followAll()
+        parts.refreshes.forget()
+        await requests.refuseAll(.lockedAgent, within: Self.drainLimit)
+        guard phase.current == .locking else { return }
+        parts.fleet.forget()
+        parts.registry.removeAll()
+        parts.records.dropPending()
+        parts.registry.cancelWakes()
+        await parts.storeThread.result { $0.lock() }
         ports.memory.lock()
-        phase = .locked
-        audit.add(.lock, .done, by: origin)
+        phase.become(.locked)
+        parts.audit.add(.lock, .done, by: origin)
         ports.logger.notice("locked")
-        publish(.locked)
+        parts.events.publish(.locked)
     }
 
     private func waitUntilLocked() async {
-        while phase == .locking { await work.drain(within: Self.drainLimit) }
+        while phase.current == .locking { await parts.work.drain(within: Self.drainLimit) }
     }
 
     /// Unlocks the store and serves its sessions.
     ///
     /// - Throws: ``RequestFailure`` if the store could not be unlocked.
-    func unlock(passphrase: [UInt8]?, by origin: AuditRecord.Initiator) async throws(RequestFailure) {
+    func unlock(passphrase: [UInt8]?, by origin: RequestInitiator) async throws(RequestFailure) {
         await waitUntilLocked()
-        guard phase == .locked else { return }
+        guard phase.current == .locked else { return }
         if let refusal = await requests.vault.openStore(passphrase) {
             let failure = RequestFailure(refusal)
-            audit.add(.unlock, .failed, by: origin)
+            parts.audit.add(.unlock, .failed, by: origin)
             let advice = failure.remedy.map { " \($0.parenthesized)" } ?? ""
             ports.logger.warning("unlock failed", metadata: ["reason": "\(failure.message)\(advice)"])
             throw failure
         }
-        guard phase == .locked else { return }
-        audit.add(.unlock, .done, by: origin)
-        let changed = await configuration.readOwed()
-        await load()
-        guard phase == .locked else { return }
-        phase = .working
+        guard phase.current == .locked else { return }
+        parts.audit.add(.unlock, .done, by: origin)
+        let changed = await parts.reloads.readOwed()
+        await sessions.load()
+        guard phase.current == .locked else { return }
+        phase.become(.working)
         // Sessions must be loaded first: those whose login settings changed must notice the change.
-        if let changed { await configuration.adopt(changed, in: self) }
+        if let changed { await parts.reloads.adopt(changed) }
         ports.logger.notice("unlocked")
-        publish(.unlocked)
-        startDue()
+        parts.events.publish(.unlocked)
+        sessions.startDue()
     }
 
     /// Stops beginning new work.
     package func beginStopping() {
-        guard phase != .stopping else { return }
-        phase = .stopping
-        configuration.files.followAll(in: self)
-        refreshes.forget()
-        requests.logins.refuseUnstored(stopping, in: self)
+        guard phase.current != .stopping else { return }
+        phase.become(.stopping)
+        parts.files.followAll()
+        parts.refreshes.forget()
+        requests.logins.refuseUnstored(phase.refusal)
     }
 
     /// Stops the agent after work in flight has finished.
     package func stop() async {
         beginStopping()
-        requests.beginStopping(in: self)
-        await work.drain(within: Self.drainLimit)
-        fleet.forget()
-        await requests.finishStopping(in: self)
-        configuration.files.end()
-        alarm.cancel()
-    }
-
-    /// The reason no tokens are served now.
-    var stopping: RequestFailure {
-        phase == .stopping ? .stoppingAgent : .lockedAgent
-    }
-
-    // MARK: Sessions
-
-    private func startDue() {
-        refreshes.sources.compare(in: self)
-        fleet.start(in: self)
-        for name in sessions.keys { planWake(name) }
-        configuration.files.followAll(in: self)
-        requests.tokens.preparations.proceed(in: self)
-        timeReached()
-    }
-
-    /// Creates the configured sessions from the store's contents.
-    private func load() async {
-        let contents = await storeThread.result { $0.loadSessions() }
-        sessions = [:]
-        begin(configuration.current.sessions, with: contents)
-    }
-
-    /// Adds the `wanted` sessions with the store's contents, and erases the loaded secrets of all others.
-    private func begin(_ wanted: [SessionName: SessionSettings], with contents: StoreContents) {
-        erasure.erase(contents.secrets(unless: { wanted[$0] != nil }))
-        let moment = moment
-        sessions.reserveCapacity(sessions.count + wanted.count)
-        for (name, settings) in wanted {
-            let stored = contents.content(of: name)?.accepted(under: settings, erasure)
-            let content = stored?.shared(by: name, settings, in: self)
-            let kept = SessionEntry(content, of: name, settings, at: moment)
-            sessions[name] = kept
-            rest.clocks.date(kept, from: ports.memory, at: moment)
-            if settings.policy.isShared { fleet.join(name, settings, content) }
-        }
+        requests.beginStopping()
+        await parts.work.drain(within: Self.drainLimit)
+        parts.fleet.forget()
+        await requests.finishStopping()
+        parts.files.end()
+        parts.registry.cancelWakes()
     }
 
     /// Reads the configuration again because of a signal; a locked agent does so when it is unlocked.
     package func reloadOnceUnlocked() async throws(RequestFailure) {
-        guard phase == .locking || phase == .locked else {
-            try await configuration.reload(by: .signal, in: self)
+        guard phase.current == .locking || phase.current == .locked else {
+            try await parts.reloads.reload(by: .signal)
             return
         }
-        configuration.reloadOnceUnlocked()
-    }
-
-    /// Applies a new configuration to the sessions.
-    ///
-    /// Logins with the same settings continue undisturbed; others must not be used.
-    func changeSessions() async {
-        guard phase == .working else { return }
-        let new = configuration.current.sessions
-        let leaving = sessions.leaving(under: configuration.current)
-        for (name, kept) in leaving { drop(name, kept.removalFailure(under: new[name])) }
-        for (name, settings) in new { update(name, settings) }
-        await beginAdded()
-        for (name, kept) in leaving where kept.isReplaced(by: sessions[name]) {
-            announce(.settingsChanged, for: name, at: moment)
-        }
-    }
-
-    private func update(_ name: SessionName, _ settings: SessionSettings) {
-        let isSame = sessions[name]?.settings.fingerprint == settings.fingerprint
-        sessions[name]?.settings = settings
-        apply(name) { session, moment in
-            session.policyChanged(settings.policy)
-            return isSame ? session.retryAllowed(at: moment) : session.registrationChanged(at: moment)
-        }
-    }
-
-    /// Removes a session and fails its waiters with `failure`; its record stays on disk.
-    private func drop(_ name: SessionName, _ failure: RequestFailure) {
-        requests.refuseAll(failure, about: name, in: self)
-        if let session = sessions.removeValue(forKey: name)?.session {
-            refreshes.sessionRemoved(session, in: self)
-        }
-        fleet.sessionRemoved(name, in: self)
-        records.dropPending(of: name)
-        planWake(name)
-    }
-
-    /// Loads the configured sessions that the agent does not have yet.
-    private func beginAdded() async {
-        guard configuration.current.sessions.keys.contains(where: { sessions[$0] == nil }) else { return }
-        let contents = await storeThread.result { $0.loadSessions() }
-        guard phase == .working else { return }
-        begin(configuration.current.sessions.filter { sessions[$0.key] == nil }, with: contents)
-        startDue()
+        parts.reloads.reloadOnceUnlocked()
     }
 }

@@ -6,19 +6,26 @@ import TokenCore
 
 /// The audit log: one line for each token served and each action, for peers that may read it.
 ///
-/// - Entry points: ``add(_:_:_:isIDToken:at:)`` and its overloads, ``serve(_:on:in:)``.
+/// - Entry points: ``add(_:_:_:isIDToken:at:)`` and its overloads, ``serve(_:on:)``.
 /// - May not: contain a token, or make a token request wait for the disk (see ``AuditWriteQueue``).
 ///
 /// Confined to the agent's event loop.
 final class AuditLog {
     /// The writer of the log file, or `nil` if no log is kept.
     private let trail: AuditWriteQueue?
+    private let registry: SessionRegistry
     private let configuration: LiveConfiguration
     private let timekeeper: any Timekeeper
     let followers: AuditFollowers
 
-    init(_ trail: AuditWriteQueue?, configuration: LiveConfiguration, timekeeper: any Timekeeper) {
+    init(
+        _ trail: AuditWriteQueue?,
+        registry: SessionRegistry,
+        configuration: LiveConfiguration,
+        timekeeper: any Timekeeper
+    ) {
         self.trail = trail
+        self.registry = registry
         self.configuration = configuration
         self.timekeeper = timekeeper
         followers = AuditFollowers(configuration: configuration)
@@ -50,7 +57,7 @@ final class AuditLog {
         _ action: AuditRecord.Action,
         _ decision: AuditRecord.AuditedOutcome,
         _ name: SessionName? = nil,
-        by origin: AuditRecord.Initiator
+        by origin: RequestInitiator
     ) {
         add(.action(action), decision, name, by: origin, at: nil)
     }
@@ -70,7 +77,7 @@ final class AuditLog {
         _ subject: AuditRecord.AuditedOperation,
         _ decision: AuditRecord.AuditedOutcome,
         _ name: SessionName?,
-        by origin: AuditRecord.Initiator,
+        by origin: RequestInitiator,
         at time: WallTime?
     ) {
         guard let trail, configuration.current.keepsAudit else { return }
@@ -94,11 +101,7 @@ final class AuditLog {
     /// Serves `GET /v1/audit`: the lines about sessions that the peer may see.
     ///
     /// - Throws: ``RequestFailure`` if the query is invalid or no log is kept.
-    func serve(
-        _ query: Substring,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    func serve(_ query: Substring, on connection: Connection) throws(RequestFailure) {
         let query = try AuditQuery(query)
         guard let trail else {
             throw RequestFailure(
@@ -109,7 +112,7 @@ final class AuditLog {
         }
         let selection = AuditSelection(
             session: query.session,
-            hidden: Set(agent.sessions.keys.filter { !configuration.isShown($0, to: connection) })
+            hidden: Set(registry.entries.keys.filter { !configuration.isShown($0, to: connection) })
         )
         let reading = AuditLogResponse(trail, selection, on: connection, follows: query.follows) {
             [self] reading, isEmpty in
@@ -145,35 +148,8 @@ final class AuditLog {
     var followerCount: Int { followers.count }
 
     /// Writes the remaining lines and ends the responses to the followers.
-    func end(isolation: isolated (any Actor)? = #isolation) async {
+    func end() async {
         try? await trail?.flush().get()
         followers.end()
-    }
-}
-
-/// The query parameters of `GET /v1/audit`.
-struct AuditQuery: Equatable {
-    private(set) var session: SessionName?
-    /// Whether the response continues with new lines as they are written.
-    private(set) var follows = false
-
-    init(_ text: Substring) throws(RequestFailure) {
-        guard !text.isEmpty else { return }
-        let complaint = RequestFailure(
-            code: .badRequest,
-            message: "invalid query (parameters: session=NAME, follow=1)"
-        )
-        guard let parameters = RequestTargetParser.parameters(of: text) else { throw complaint }
-        for (name, value) in parameters {
-            switch name {
-            case "session":
-                guard session == nil, !value.isEmpty else { throw complaint }
-                session = try SessionName(asked: value)
-            case "follow":
-                guard value == "1" || value == "0" else { throw complaint }
-                follows = value == "1"
-            default: throw complaint
-            }
-        }
     }
 }

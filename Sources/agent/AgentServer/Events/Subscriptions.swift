@@ -6,23 +6,32 @@ import TokenCore
 
 /// The subscribers of `GET /v1/events`, and the forwarding of events to hooks.
 ///
-/// - Entry points: ``serve(_:on:in:)`` for a new subscriber, ``publish(_:in:)`` for an event.
+/// - Entry points: ``serve(_:on:)`` for a new subscriber, ``publish(_:)`` for an event.
 /// - May not: send a peer events of sessions, or names of source sessions, that are hidden from it.
 ///
 /// Confined to the agent's event loop.
 final class Subscriptions {
     private let observer: any EventObserving
+    private let configuration: LiveConfiguration
+    private let timekeeper: any Timekeeper
     private var subscribers: [ObjectIdentifier: Subscriber] = [:]
 
-    init(observer: any EventObserving) {
+    init(observer: any EventObserving, configuration: LiveConfiguration, timekeeper: any Timekeeper) {
         self.observer = observer
+        self.configuration = configuration
+        self.timekeeper = timekeeper
     }
 
     /// The number of subscribers.
     var count: Int { subscribers.count }
 
+    /// Sends an event of the agent itself to subscribers and hooks.
+    func publish(_ event: EventName, because reason: String? = nil) {
+        publish(AgentEvent(event, session: nil, time: timekeeper.wallTime, reason: reason))
+    }
+
     /// Sends an event to subscribers and hooks.
-    func publish(_ event: AgentEvent, in agent: isolated SessionAgent) {
+    func publish(_ event: AgentEvent) {
         observer.observe(event)
         guard !subscribers.isEmpty else { return }
         let line = event.line
@@ -32,8 +41,8 @@ final class Subscriptions {
                 connection.stream(line)
                 continue
             }
-            guard agent.configuration.isShown(session, to: connection) else { continue }
-            let hidden = agent.configuration.hiddenSources(of: session, from: connection)
+            guard configuration.isShown(session, to: connection) else { continue }
+            let hidden = configuration.hiddenSources(of: session, from: connection)
             connection.stream(hidden.names.isEmpty ? line : event.without(hidden).line)
         }
     }
@@ -41,27 +50,14 @@ final class Subscriptions {
     /// Serves `GET /v1/events` until the peer closes the connection.
     ///
     /// - Throws: ``RequestFailure`` if the query is invalid or the session is unknown.
-    func serve(
-        _ query: Substring,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
-        let session = try Self.filter(query)
-        if let session, !agent.configuration.isConfigured(session, for: connection) {
+    func serve(_ query: Substring, on connection: Connection) throws(RequestFailure) {
+        let session = try Route.sessionFilter(query)
+        if let session, !configuration.isConfigured(session, for: connection) {
             throw .unknown(session)
         }
         connection.awaited = .events
         subscribers[ObjectIdentifier(connection)] = Subscriber(connection: connection, session: session)
         connection.beginStream("application/x-ndjson")
-    }
-
-    /// Returns the session of the query `session=NAME`, or `nil` if the query is empty.
-    static func filter(_ query: Substring) throws(RequestFailure) -> SessionName? {
-        guard !query.isEmpty else { return nil }
-        guard let parameters = RequestTargetParser.parameters(of: query), parameters.count == 1,
-            parameters[0].name == "session", !parameters[0].value.isEmpty
-        else { throw RequestFailure(code: .badRequest, message: "invalid query (parameter: session=NAME)") }
-        return try SessionName(asked: parameters[0].value)
     }
 
     /// Removes the subscriber of `connection`, whose peer closed it.

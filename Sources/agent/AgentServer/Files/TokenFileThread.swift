@@ -39,10 +39,7 @@ final class TokenFileThread {
     }
 
     /// Runs `job` after all earlier jobs and returns its result.
-    func result<Value: Sendable>(
-        isolation: isolated (any Actor)? = #isolation,
-        of job: @escaping @Sendable () -> Value
-    ) async -> Value {
+    func result<Value: Sendable>(of job: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in run(job) { continuation.resume(returning: $0) } }
     }
 

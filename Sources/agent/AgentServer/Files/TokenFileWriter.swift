@@ -66,10 +66,7 @@ final class TokenFileWriter: Sendable {
     }
 
     /// Returns the content of the file; the caller must wipe it.
-    private func text(
-        of token: SecretID,
-        in content: TokenFileTemplate
-    ) throws(TokenFileError) -> [UInt8] {
+    private func text(of token: SecretID, in content: TokenFileTemplate) throws(TokenFileError) -> [UInt8] {
         var text: [UInt8] = []
         var fits = false
         do {

@@ -11,7 +11,7 @@ import TokenCore
 /// as after a logout or while the agent is locked. It is also removed when its login ends, although a `get`
 /// may still return the last token, because a reader of a file cannot be told that it is the last.
 ///
-/// - Entry points: ``follow(_:in:)`` for each change of a session, ``adopt(_:in:)`` for a new configuration.
+/// - Entry points: ``follow(_:)`` for each change of a session, ``adopt(_:)`` for a new configuration.
 /// - May not: block the event loop; ``TokenFileThread`` writes.
 ///
 /// Confined to the agent's event loop.
@@ -60,6 +60,12 @@ final class TokenFiles {
     /// Fires when a token must be requested, a token expires, or a write must be retried.
     private let alarm: Alarm<ByteText>
     private let logger: Logger
+    private let registry: SessionRegistry
+    private let refreshes: RefreshCoordinator
+    private let phase: AgentPhase
+    private let audit: AuditLog
+    private let work: PendingWork
+    private let timekeeper: any Timekeeper
     private var files: [ByteText: FileEntry] = [:]
     private var bySession: [SessionName: [FileEntry]] = [:]
     /// The identifier of the next request.
@@ -72,12 +78,23 @@ final class TokenFiles {
         writer: TokenFileWriter,
         thread: TokenFileThread,
         alarm: Alarm<ByteText>,
-        logger: Logger
+        registry: SessionRegistry,
+        refreshes: RefreshCoordinator,
+        phase: AgentPhase,
+        audit: AuditLog,
+        work: PendingWork,
+        ports: AgentPorts
     ) {
         self.writer = writer
         self.thread = thread
         self.alarm = alarm
-        self.logger = logger
+        logger = ports.logger
+        self.registry = registry
+        self.refreshes = refreshes
+        self.phase = phase
+        self.audit = audit
+        self.work = work
+        timekeeper = ports.timekeeper
         take(outlets)
     }
 
@@ -88,8 +105,8 @@ final class TokenFiles {
     }
 
     /// Starts the alarm and checks that all files can be written.
-    func begin(in agent: isolated SessionAgent) {
-        alarm.onFire { [weak agent] in agent?.assumeIsolated { $0.configuration.files.timeReached(in: $0) } }
+    func begin() {
+        alarm.onFire { [weak self] in self?.timeReached() }
         for file in files.values {
             let path = file.outlet.path
             thread.run { [writer] in
@@ -109,20 +126,20 @@ final class TokenFiles {
     // MARK: Session events
 
     /// Updates the files of a session; called for each change of the session, before any other effect of it.
-    func follow(_ name: SessionName, in agent: isolated SessionAgent) {
+    func follow(_ name: SessionName) {
         guard let files = bySession[name] else { return }
-        for file in files { settle(file, in: agent) }
+        for file in files { settle(file) }
     }
 
     /// Updates the files of all sessions, when the agent begins or stops serving.
-    func followAll(in agent: isolated SessionAgent) {
-        for file in files.values { settle(file, in: agent) }
+    func followAll() {
+        for file in files.values { settle(file) }
     }
 
     /// Updates the files that are due.
-    func timeReached(in agent: isolated SessionAgent) {
+    func timeReached() {
         for key in alarm.takeDue() {
-            if let file = files[key] { settle(file, in: agent) }
+            if let file = files[key] { settle(file) }
         }
         alarm.set()
     }
@@ -134,25 +151,20 @@ final class TokenFiles {
     }
 
     /// Waits until all current changes have been written, with the timeout of ``whenWritten(_:)``.
-    func waitUntilWritten(isolation: isolated (any Actor)? = #isolation) async {
+    func waitUntilWritten() async {
         await withCheckedContinuation { continuation in whenWritten { continuation.resume() } }
     }
 
     /// Applies the files of a new configuration.
     ///
-    /// - Parameters:
-    ///   - outlets: All files of the new configuration.
-    ///   - agent: The agent, whose active configuration is the new one.
+    /// - Parameter outlets: All files of the new configuration.
     /// - Returns: The files that cannot be written until the agent is restarted.
-    func adopt(
-        _ outlets: [TokenFileTarget],
-        in agent: isolated SessionAgent
-    ) async -> [ConfigurationChanges.Restart] {
+    func adopt(_ outlets: [TokenFileTarget]) async -> [ConfigurationChanges.Restart] {
         let old = files
         take(outlets)
         for (key, file) in old where files[key] !== file {
             alarm.plan(key, at: nil)
-            put(nil, in: nil, into: file, in: agent)
+            put(nil, in: nil, into: file)
         }
         // Existing files are checked too: a directory outside the sandbox stays outside until a restart.
         let all = files.map(\.value.outlet).sorted { $0.path < $1.path }
@@ -184,9 +196,9 @@ final class TokenFiles {
 
     /// Updates `file` to its session's current token, requests the next token if due, and plans the next
     /// check.
-    private func settle(_ file: FileEntry, in agent: isolated SessionAgent) {
-        let moment = agent.moment
-        let token = token(for: file.outlet, at: moment.now, in: agent)
+    private func settle(_ file: FileEntry) {
+        let moment = timekeeper.moment
+        let token = token(for: file.outlet, at: moment.now)
         let secret = token.flatMap { file.outlet.wantsIDToken ? $0.idToken?.secret : $0.secret }
         if secret != file.wanted || file.retryAt.map({ $0 <= moment.now }) ?? false {
             if secret != file.wanted { file.nextAsk = moment.now }
@@ -194,18 +206,18 @@ final class TokenFiles {
             // A token is not served in the last second of its validity.
             let end = token?.life(isID: file.outlet.wantsIDToken).expiresAt
             file.wantedEnd = end.map { $0 - Duration.milliseconds(999) }
-            put(secret, in: content, into: file, in: agent)
+            put(secret, in: content, into: file)
         }
         if file.retryAt != nil, let end = file.heldEnd, end <= moment.now { removeEnded(file) }
-        let lack = token == nil ? lackOfIDToken(file.outlet, at: moment.now, in: agent) : nil
-        let refusal = token == nil ? refusal(of: file.outlet, at: moment.now, in: agent) : nil
+        let lack = token == nil ? lackOfIDToken(file.outlet, at: moment.now) : nil
+        let refusal = token == nil ? refusal(of: file.outlet, at: moment.now) : nil
         recordMissingToken(of: file, lack ?? refusal.map { TokenFileError.failed($0) })
         if lack != nil { return alarm.plan(file.key, at: file.retryAt) }
-        let due = dueTime(of: token, for: file.outlet, at: moment.now, in: agent)
+        let due = dueTime(of: token, for: file.outlet, at: moment.now)
         if let due, due.at <= moment.now, file.nextAsk <= moment.now {
             file.nextAsk = moment.now + Self.delay
             // Deferred, so that the other effects of the current change come first.
-            agent.work.later { [self] in ask(for: file.outlet, lasting: due.life, in: agent) }
+            work.later { [self] in ask(for: file.outlet, lasting: due.life) }
         }
         let next = due.map { max($0.at, file.nextAsk) }
         let held = file.retryAt == nil ? nil : file.heldEnd
@@ -224,31 +236,23 @@ final class TokenFiles {
     }
 
     /// Returns the token that a `get` would return at once, or `nil` if there is none or the login has ended.
-    private func token(
-        for outlet: TokenFileTarget,
-        at now: Instant,
-        in agent: isolated SessionAgent
-    ) -> AccessToken? {
+    private func token(for outlet: TokenFileTarget, at now: Instant) -> AccessToken? {
         let need = TokenRequirements(
             variant: outlet.variant,
             wantsIDToken: outlet.wantsIDToken,
             deadline: now,
             wantsLiveLogin: true
         )
-        return token(for: need, of: outlet.session, at: now, in: agent)
+        return token(for: need, of: outlet.session, at: now)
     }
 
     /// Returns the reason for a missing ID token if another request would not provide one, otherwise `nil`.
-    private func lackOfIDToken(
-        _ outlet: TokenFileTarget,
-        at now: Instant,
-        in agent: isolated SessionAgent
-    ) -> TokenFileError? {
+    private func lackOfIDToken(_ outlet: TokenFileTarget, at now: Instant) -> TokenFileError? {
         guard outlet.wantsIDToken else { return nil }
         let need = TokenRequirements(variant: outlet.variant, deadline: now, wantsLiveLogin: true)
-        guard let token = token(for: need, of: outlet.session, at: now, in: agent) else { return nil }
+        guard let token = token(for: need, of: outlet.session, at: now) else { return nil }
         guard token.idToken != nil else { return .failed("the authorization server returned no ID token") }
-        let session = agent.sessions[outlet.session]?.session
+        let session = registry[outlet.session]?.session
         guard session?.isIDTokenExpired(of: outlet.variant, at: now) == true else { return nil }
         return .failed(
             "ID token expired and the last refresh returned no new one",
@@ -257,21 +261,12 @@ final class TokenFiles {
     }
 
     /// Returns the reason the server rejects such tokens, or `nil`; the token is still requested again.
-    private func refusal(
-        of outlet: TokenFileTarget,
-        at now: Instant,
-        in agent: isolated SessionAgent
-    ) -> String? {
-        agent.sessions[outlet.session]?.session.refusal(of: outlet.variant, at: now)
+    private func refusal(of outlet: TokenFileTarget, at now: Instant) -> String? {
+        registry[outlet.session]?.session.refusal(of: outlet.variant, at: now)
     }
 
-    private func token(
-        for need: TokenRequirements,
-        of name: SessionName,
-        at now: Instant,
-        in agent: isolated SessionAgent
-    ) -> AccessToken? {
-        guard agent.phase == .working, let session = agent.sessions[name]?.session else { return nil }
+    private func token(for need: TokenRequirements, of name: SessionName, at now: Instant) -> AccessToken? {
+        guard phase.current == .working, let session = registry[name]?.session else { return nil }
         guard let token = session.token(for: need, at: now), token.tokenType != AWSRoleUse.tokenType else {
             return nil
         }
@@ -285,10 +280,9 @@ final class TokenFiles {
     private func dueTime(
         of token: AccessToken?,
         for outlet: TokenFileTarget,
-        at now: Instant,
-        in agent: isolated SessionAgent
+        at now: Instant
     ) -> (at: Instant, life: Duration?)? {
-        guard agent.phase == .working, let session = agent.sessions[outlet.session]?.session,
+        guard phase.current == .working, let session = registry[outlet.session]?.session,
             session.isReady, session.canRefresh
         else { return nil }
         guard let token else { return (now, nil) }
@@ -301,11 +295,11 @@ final class TokenFiles {
     }
 
     /// Requests a token from the session; the result arrives as a change of the session.
-    private func ask(for outlet: TokenFileTarget, lasting life: Duration?, in agent: isolated SessionAgent) {
-        guard agent.phase == .working else { return }
+    private func ask(for outlet: TokenFileTarget, lasting life: Duration?) {
+        guard phase.current == .working else { return }
         let waiter = WaiterID(rawValue: nextWaiter)
         nextWaiter += 1
-        agent.apply(outlet.session) { session, moment in
+        registry.apply(outlet.session) { session, moment in
             let need = TokenRequirements(
                 variant: outlet.variant,
                 // One nanosecond more than remains at the due time, so that the current token does not
@@ -316,16 +310,11 @@ final class TokenFiles {
             )
             return session.tokenRequested(by: waiter, need, at: moment)
         }
-        agent.refreshes.tokenRequest(outlet.session, in: agent)
+        refreshes.tokenRequest(outlet.session)
     }
 
     /// Writes `secret` to the file, or removes the file if it is `nil`.
-    private func put(
-        _ secret: SecretID?,
-        in content: TokenFileTemplate?,
-        into file: FileEntry,
-        in agent: isolated SessionAgent
-    ) {
+    private func put(_ secret: SecretID?, in content: TokenFileTemplate?, into file: FileEntry) {
         file.wanted = secret
         file.retryAt = nil
         file.job += 1
@@ -343,24 +332,24 @@ final class TokenFiles {
             // The error was reported by an earlier job after this one was added, so this job did not check
             // that it is resolved.
             if fault == nil, secret == nil, file.fault != nil, !wasFaulty {
-                put(nil, in: nil, into: file, in: agent)
+                put(nil, in: nil, into: file)
             } else {
-                finish(file, fault, in: agent)
+                finish(file, fault)
             }
         }
     }
 
-    private func finish(_ file: FileEntry, _ fault: TokenFileError?, in agent: isolated SessionAgent) {
+    private func finish(_ file: FileEntry, _ fault: TokenFileError?) {
         guard let fault else {
             file.heldEnd = file.wantedEnd
             file.fault = nil
             guard file.wanted != nil else { return }
-            return agent.audit.add(file.outlet)
+            return audit.add(file.outlet)
         }
         complain(of: file, fault)
         guard files[file.key] === file else { return }
-        file.retryAt = agent.now + Self.delay
-        settle(file, in: agent)
+        file.retryAt = timekeeper.now + Self.delay
+        settle(file)
     }
 
     private func complain(of file: FileEntry, _ fault: TokenFileError) {

@@ -25,34 +25,19 @@ struct ActiveLogin {
 
 /// The user's side of a login, for the authorization client.
 struct SocketLoginPrompter: LoginPrompting {
-    let agent: SessionAgent
+    let logins: LoopConfined<Logins>
     let number: LoginNumber
 
     func tell(_ step: LoginMessage) async {
-        await tell(step, in: agent)
-    }
-
-    private func tell(_ step: LoginMessage, in agent: isolated SessionAgent) {
-        agent.requests.logins.tell(step, in: number)
+        await logins.run { [number] logins, _ in logins.tell(step, in: number) }
     }
 
     func ask(_ question: LoginInputPrompt) async throws -> SecretID {
-        try await ask(question, in: agent)
-    }
-
-    private func ask(_ question: LoginInputPrompt, in agent: isolated SessionAgent) async throws -> SecretID {
-        try await agent.requests.logins.ask(question, in: number)
+        try await logins.run { [number] logins, _ in try await logins.ask(question, in: number) }
     }
 
     func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async {
-        await whenEnded(show, in: agent)
-    }
-
-    private func whenEnded(
-        _ show: @escaping @Sendable (BrowserLoginResult) -> Void,
-        in agent: isolated SessionAgent
-    ) {
-        agent.requests.logins.whenEnded(number, show, in: agent)
+        await logins.run { [number] logins, _ in logins.whenEnded(number, show) }
     }
 }
 

@@ -12,25 +12,24 @@ extension Logins {
     func serveClientSecret(
         _ request: HTTPRequest,
         _ name: SessionName,
-        on connection: Connection,
-        in agent: isolated SessionAgent
+        on connection: Connection
     ) throws(RequestFailure) {
         let text = try RequestBody(request.body, ClientSecretMembers.self).required(\.secret)
         guard !text.isEmpty else {
             throw RequestFailure(code: .badRequest, message: "empty client secret", session: name)
         }
-        guard agent.phase == .working else { throw agent.stopping }
+        guard phase.current == .working else { throw phase.refusal }
         let secret = try seal(text, as: .clientSecret)
-        Task {
+        tasks.start {
             do throws(RefreshFailure) {
-                try await authorization.keepClientSecret(secret, for: name)
+                try await self.authorization.keepClientSecret(secret, for: name)
             } catch {
-                agent.audit.add(.clientSecret, .failed, name, by: .peer(of: connection))
+                self.audit.add(.clientSecret, .failed, name, by: .peer(of: connection))
                 return connection.answer(HTTPResponse(RequestFailure(error, of: name)))
             }
-            agent.audit.add(.clientSecret, .done, name, by: .peer(of: connection))
+            self.audit.add(.clientSecret, .done, name, by: .peer(of: connection))
             // Without a secret, or with a wrong one, the session was suspended.
-            agent.apply(name) { session, moment in session.secretGiven(at: moment) }
+            self.registry.apply(name) { session, moment in session.secretGiven(at: moment) }
             connection.answer(.message(ClientSecretMessage { $0.session = name.description }))
         }
     }

@@ -11,20 +11,54 @@ import TokenCore
 /// The response to `POST …/login` is a stream of progress lines. Prompts in it are answered by further
 /// requests.
 ///
-/// - Entry points: ``serve(_:_:on:in:)``, ``serveAnswer(_:_:_:)``, ``cancel(_:in:)``.
+/// - Entry points: ``serve(_:_:on:)``, ``serveAnswer(_:_:_:)``, ``cancel(_:)``.
 /// - May not: talk to authorization servers; ``AuthorizationServing`` does.
 ///
 /// Confined to the agent's event loop.
 final class Logins {
     let authorization: any AuthorizationServing
     private let memory: SealedMemory
+    let registry: SessionRegistry
+    let configuration: LiveConfiguration
+    let phase: AgentPhase
+    private let fleet: FleetCoordinator
+    private let files: TokenFiles
+    private let erasure: DeferredSecretErasure
+    let audit: AuditLog
+    private let log: SessionLog
+    private let timekeeper: any Timekeeper
+    private let chance: @Sendable () -> Double
+    let tasks: LoopTasks
     private var logins: [LoginNumber: ActiveLogin] = [:]
     /// The logins that wait until the record of an earlier login has been written.
     private let waiters: ConditionWaiters
 
-    init(authorization: any AuthorizationServing, memory: SealedMemory, eventLoop: any EventLoop) {
-        self.authorization = authorization
-        self.memory = memory
+    init(
+        ports: AgentPorts,
+        registry: SessionRegistry,
+        configuration: LiveConfiguration,
+        phase: AgentPhase,
+        fleet: FleetCoordinator,
+        files: TokenFiles,
+        erasure: DeferredSecretErasure,
+        audit: AuditLog,
+        log: SessionLog,
+        tasks: LoopTasks,
+        eventLoop: any EventLoop
+    ) {
+        authorization = ports.authorization
+        memory = ports.memory
+        timekeeper = ports.timekeeper
+        chance = ports.chance
+        self.registry = registry
+        self.configuration = configuration
+        self.phase = phase
+        self.fleet = fleet
+        self.files = files
+        self.erasure = erasure
+        self.audit = audit
+        self.log = log
+        self.tasks = tasks
         waiters = ConditionWaiters(eventLoop: eventLoop)
     }
 
@@ -37,12 +71,11 @@ final class Logins {
     func serve(
         _ request: HTTPRequest,
         _ name: SessionName,
-        on connection: Connection,
-        in agent: isolated SessionAgent
+        on connection: Connection
     ) throws(RequestFailure) {
         let body = try RequestBody(request.body, LoginMembers.self)
-        guard let kept = agent.sessions[name] else { throw .unknown(name) }
-        guard agent.phase == .working else { throw agent.stopping }
+        guard let kept = registry[name] else { throw .unknown(name) }
+        guard phase.current == .working else { throw phase.refusal }
         if let remedy = kept.settings.policy.loginElsewhere(to: name) {
             throw RequestFailure(
                 code: .misconfigured,
@@ -51,7 +84,7 @@ final class Logins {
                 remedy: remedy
             )
         }
-        guard !kept.settings.policy.isShared || agent.ports.fleet != nil else {
+        guard !kept.settings.policy.isShared || fleet.port != nil else {
             throw RequestFailure(
                 code: .misconfigured,
                 message: "session is shared with a fleet, but the agent was started without one",
@@ -60,13 +93,13 @@ final class Logins {
             )
         }
         // The next login of a host that has left the fleet opens its etcd store again.
-        if !agent.fleet.hasLeft(name),
-            let failure = FleetLoginPreconditions(session: name).blockingFailure(in: agent)
+        if !fleet.hasLeft(name),
+            let failure = FleetLoginPreconditions(session: name, fleet: fleet).blockingFailure
         {
             throw failure
         }
         if let remedy = kept.settings.loginSubstitute {
-            let hidden = agent.configuration.hiddenSources(of: name, from: connection)
+            let hidden = configuration.hiddenSources(of: name, from: connection)
             throw .noLogin(to: name, kept.settings, instead: remedy, without: hidden)
         }
         let flow = try Self.flow(body.value(\.flow))
@@ -85,7 +118,7 @@ final class Logins {
         if let secret = try body.value(\.secret) {
             login.secret = try seal(secret, as: flow == .import ? .refreshToken : .password)
         }
-        begin(login, name, on: connection, in: agent)
+        begin(login, name, on: connection)
     }
 
     /// Returns a number that other programs cannot guess, because it suffices to answer the login's prompts.
@@ -96,35 +129,31 @@ final class Logins {
         return number
     }
 
-    private func begin(
-        _ request: LoginRequest,
-        _ name: SessionName,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) {
+    private func begin(_ request: LoginRequest, _ name: SessionName, on connection: Connection) {
         let number = unguessableNumber()
         connection.awaited = .login(number)
         connection.beginStream("application/x-ndjson")
         let given = [request.secret].compactMap(\.self)
         logins[number] = ActiveLogin(session: name, connection: connection, given: given)
-        agent.journal.write(.debug, "login started", name)
-        if let words = agent.configuration.mistake(for: connection) {
+        log.write(.debug, "login started", name)
+        if let words = configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
         }
-        guard isCommitting(name, in: agent) || FleetLoginPreconditions(session: name).delaysLogin(in: agent)
+        guard isCommitting(name) || FleetLoginPreconditions(session: name, fleet: fleet).delaysLogin
         else {
-            return start(number, request, name, in: agent)
+            return start(number, request, name)
         }
-        logins[number]?.task = Task {
+        logins[number]?.task = tasks.start {
             do throws(RequestFailure) {
                 // Meanwhile the user may leave, and the agent may lock.
                 repeat {
-                    while logins[number] != nil, isCommitting(name, in: agent) { await waiters.wait() }
-                    try await FleetLoginPreconditions(session: name).waitUntilLoginAllowed(in: agent)
-                } while logins[number] != nil && isCommitting(name, in: agent)
-                if logins[number] != nil { start(number, request, name, in: agent) }
+                    while self.logins[number] != nil, self.isCommitting(name) { await self.waiters.wait() }
+                    try await FleetLoginPreconditions(session: name, fleet: self.fleet)
+                        .waitUntilLoginAllowed()
+                } while self.logins[number] != nil && self.isCommitting(name)
+                if self.logins[number] != nil { self.start(number, request, name) }
             } catch {
-                refuse(number, error, in: agent)
+                self.refuse(number, error)
             }
         }
     }
@@ -132,39 +161,30 @@ final class Logins {
     /// Returns whether an earlier login of the session is being written to disk.
     ///
     /// A new login waits for that, so that the user's earlier work is not lost.
-    private func isCommitting(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
-        agent.sessions[name]?.session.isAdopting == true
+    private func isCommitting(_ name: SessionName) -> Bool {
+        registry[name]?.session.isAdopting == true
     }
 
-    private func start(
-        _ number: LoginNumber,
-        _ request: LoginRequest,
-        _ name: SessionName,
-        in agent: isolated SessionAgent
-    ) {
-        agent.apply(name) { session, moment in session.loginStarted(number, at: moment) }
-        logins[number]?.task = Task {
-            let conversation = SocketLoginPrompter(agent: agent, number: number)
-            let outcome = await authorization.logIn(name, request, conversation: conversation)
-            eraseGiven(in: number, unlessKeptBy: outcome, in: agent)
-            let jitter = agent.ports.chance()
-            agent.apply(name) { session, moment in
+    private func start(_ number: LoginNumber, _ request: LoginRequest, _ name: SessionName) {
+        registry.apply(name) { session, moment in session.loginStarted(number, at: moment) }
+        logins[number]?.task = tasks.start {
+            let conversation = SocketLoginPrompter(logins: self.tasks.bound(self), number: number)
+            let outcome = await self.authorization.logIn(name, request, conversation: conversation)
+            self.eraseGiven(in: number, unlessKeptBy: outcome)
+            let jitter = self.chance()
+            self.registry.apply(name) { session, moment in
                 session.loginFinished(number, outcome, jitter: jitter, at: moment)
             }
         }
     }
 
     /// Erases the secrets that the user entered, except an imported refresh token that the session now uses.
-    private func eraseGiven(
-        in number: LoginNumber,
-        unlessKeptBy outcome: LoginOutcome,
-        in agent: isolated SessionAgent
-    ) {
+    private func eraseGiven(in number: LoginNumber, unlessKeptBy outcome: LoginOutcome) {
         var kept: SecretID?
         if case .granted(let grant) = outcome, case .refreshToken(let secret) = grant.renewal {
             kept = secret
         }
-        for secret in logins[number]?.given ?? [] where secret != kept { agent.erasure.erase(secret) }
+        for secret in logins[number]?.given ?? [] where secret != kept { erasure.erase(secret) }
         logins[number]?.given = []
     }
 
@@ -199,11 +219,7 @@ final class Logins {
     /// Sends a prompt and waits for the user's answer.
     ///
     /// - Throws: `CancellationError` if the login ends first.
-    func ask(
-        _ question: LoginInputPrompt,
-        in number: LoginNumber,
-        isolation: isolated (any Actor)? = #isolation
-    ) async throws -> SecretID {
+    func ask(_ question: LoginInputPrompt, in number: LoginNumber, ) async throws -> SecretID {
         guard let login = logins[number], login.question == nil else { throw CancellationError() }
         return try await withCheckedThrowingContinuation { continuation in
             logins[number]?.question = (question.kind, continuation)
@@ -212,24 +228,16 @@ final class Logins {
     }
 
     /// Calls `show` when the login ends, or at once if it has ended.
-    func whenEnded(
-        _ number: LoginNumber,
-        _ show: @escaping @Sendable (BrowserLoginResult) -> Void,
-        in agent: isolated SessionAgent
-    ) {
+    func whenEnded(_ number: LoginNumber, _ show: @escaping @Sendable (BrowserLoginResult) -> Void) {
         guard logins[number] != nil else { return show(.cancelled) }
         logins[number]?.show = show
     }
 
     /// Shows the end of a login in the user's browser, once: with the current account, or with `failure`.
-    private func showEnd(
-        of number: LoginNumber,
-        _ failure: BrowserLoginResult.Failure?,
-        in agent: isolated SessionAgent
-    ) {
+    private func showEnd(of number: LoginNumber, _ failure: BrowserLoginResult.Failure?) {
         guard let login = logins[number], let show = login.show else { return }
         logins[number]?.show = nil
-        let kept = agent.sessions[login.session]
+        let kept = registry[login.session]
         let status = kept?.session.status
         show(
             BrowserLoginResult(
@@ -242,98 +250,80 @@ final class Logins {
     }
 
     /// Cancels a login whose user left: requests to the server stop, and the session does not change.
-    func cancel(_ number: LoginNumber, in agent: isolated SessionAgent) {
+    func cancel(_ number: LoginNumber) {
         guard let login = logins[number] else { return }
-        showEnd(of: number, BrowserLoginResult.cancelled.failure, in: agent)
-        agent.apply(login.session) { session, moment in
+        showEnd(of: number, BrowserLoginResult.cancelled.failure)
+        registry.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
         }
-        end(number, in: agent)
+        end(number)
     }
 
     /// Ends all logins with `failure`, except those that are being written to disk and end soon.
-    func refuseUnstored(_ failure: RequestFailure, in agent: isolated SessionAgent) {
-        for (number, login) in logins where !isStoring(number, login.session, in: agent) {
-            refuse(number, failure, in: agent)
+    func refuseUnstored(_ failure: RequestFailure) {
+        for (number, login) in logins where !isStoring(number, login.session) {
+            refuse(number, failure)
         }
     }
 
-    private func isStoring(
-        _ number: LoginNumber,
-        _ name: SessionName,
-        in agent: isolated SessionAgent
-    ) -> Bool {
-        agent.sessions[name]?.session.isStoring(number) == true
+    private func isStoring(_ number: LoginNumber, _ name: SessionName) -> Bool {
+        registry[name]?.session.isStoring(number) == true
     }
 
     /// Ends all logins with `failure`, or only those to one session.
-    func refuseAll(
-        _ failure: RequestFailure,
-        of session: SessionName? = nil,
-        in agent: isolated SessionAgent
-    ) {
+    func refuseAll(_ failure: RequestFailure, of session: SessionName? = nil) {
         for (number, login) in logins where session == nil || login.session == session {
-            refuse(number, failure, in: agent)
+            refuse(number, failure)
         }
     }
 
-    private func refuse(_ number: LoginNumber, _ failure: RequestFailure, in agent: isolated SessionAgent) {
+    private func refuse(_ number: LoginNumber, _ failure: RequestFailure) {
         // A login that has ended sends its own last line.
         guard let login = logins[number], !login.hasEnded else { return }
         login.tell(.failed(FailedMessage { $0.error = failure.wire }))
         showEnd(
             of: number,
-            BrowserLoginResult.Failure(message: failure.message, remedy: failure.remedy),
-            in: agent
+            BrowserLoginResult.Failure(message: failure.message, remedy: failure.remedy)
         )
-        end(number, in: agent)
-        agent.apply(login.session) { session, moment in
+        end(number)
+        registry.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
         }
     }
 
     /// Ends a login: logs its result and sends its last line.
-    func finish(
-        _ number: LoginNumber,
-        _ result: LoginResult,
-        for name: SessionName,
-        in agent: isolated SessionAgent
-    ) {
+    func finish(_ number: LoginNumber, _ result: LoginResult, for name: SessionName) {
         logins[number]?.hasEnded = true
-        agent.journal.loginEnded(result, of: name)
-        let origin = logins[number].map { AuditRecord.Initiator.peer(of: $0.connection) } ?? .agent
-        agent.audit.add(.login, result.decision, name, by: origin)
+        log.loginEnded(result, of: name)
+        let origin = logins[number].map { RequestInitiator.peer(of: $0.connection) } ?? .agent
+        audit.add(.login, result.decision, name, by: origin)
         // The last line comes after the token files, so that its reader finds the token in them.
-        agent.configuration.files.whenWritten { [self] in
+        files.whenWritten { [self] in
             if let login = logins[number] {
-                let line = line(for: result, name, in: agent)
+                let line = line(for: result, name)
                 login.tell(line)
-                showEnd(of: number, line.failure, in: agent)
+                showEnd(of: number, line.failure)
             }
-            end(number, in: agent)
+            end(number)
         }
     }
 
-    private func end(_ number: LoginNumber, in agent: isolated SessionAgent) {
+    private func end(_ number: LoginNumber) {
         waiters.resumeAll()
         guard let login = logins.removeValue(forKey: number) else { return }
         login.task?.cancel()
-        agent.erasure.erase(login.given)
+        erasure.erase(login.given)
         login.question?.answer.resume(throwing: CancellationError())
         login.connection.awaited = nil
         login.connection.endStream()
     }
 
-    private func line(
-        for result: LoginResult,
-        _ name: SessionName,
-        in agent: isolated SessionAgent
-    ) -> LoginProgress {
+    private func line(for result: LoginResult, _ name: SessionName) -> LoginProgress {
         let failure: RequestFailure
         switch result {
         case .done(let token):
-            let (kept, timekeeper) = (agent.sessions[name], agent.ports.timekeeper)
-            let notes = kept.map { agent.fleet.status(of: $0.session).notes(on: $0.settings) }
+            let (kept, timekeeper) = (registry[name], timekeeper)
+            let notes = kept.map { fleet.status(of: $0.session).notes(on: $0.settings) }
             let message = DoneMessage {
                 $0.session = name.description
                 $0.expiresAt = token.expiresAt.map { timekeeper.wallTime(at: $0).secondsSince1970 }

@@ -9,7 +9,7 @@ import TokenCore
 /// A logout ends the login on this host at once. Its response waits until the server has revoked the tokens,
 /// or cannot.
 ///
-/// - Entry points: ``serve(_:_:on:in:)``, ``revoke(_:for:in:)``, ``finish(_:for:in:)``.
+/// - Entry points: ``serve(_:_:on:)``, ``revoke(_:for:)``, ``finish(_:for:)``.
 ///
 /// Confined to the agent's event loop.
 final class Logouts {
@@ -20,7 +20,7 @@ final class Logouts {
         let isLocal: Bool
         /// Whether the client that the server registered for the session is removed too.
         let unregisters: Bool
-        let origin: AuditRecord.Initiator
+        let origin: RequestInitiator
     }
 
     /// A logout that waits until it may begin.
@@ -35,11 +35,39 @@ final class Logouts {
     private var postponed: [SessionName: [Postponed]] = [:]
     /// The sessions that are being removed, each with its registered client if no other session uses it.
     private var leaving: [SessionName: DiscoveredServer?] = [:]
-    /// The revocations of tokens without a logout.
-    let late: OrphanedTokenRevocations
+    private let registry: SessionRegistry
+    private let phase: AgentPhase
+    private let revoker: TokenRevoker
+    private let fleet: FleetCoordinator
+    private let files: TokenFiles
+    private let erasure: DeferredSecretErasure
+    private let audit: AuditLog
+    private let log: SessionLog
+    private let chance: @Sendable () -> Double
+    private let tasks: LoopTasks
 
-    init(late: OrphanedTokenRevocations) {
-        self.late = late
+    init(
+        registry: SessionRegistry,
+        phase: AgentPhase,
+        revoker: TokenRevoker,
+        fleet: FleetCoordinator,
+        files: TokenFiles,
+        erasure: DeferredSecretErasure,
+        audit: AuditLog,
+        log: SessionLog,
+        chance: @escaping @Sendable () -> Double,
+        tasks: LoopTasks
+    ) {
+        self.registry = registry
+        self.phase = phase
+        self.revoker = revoker
+        self.fleet = fleet
+        self.files = files
+        self.erasure = erasure
+        self.audit = audit
+        self.log = log
+        self.chance = chance
+        self.tasks = tasks
     }
 
     /// Serves `POST …/logout`.
@@ -51,11 +79,10 @@ final class Logouts {
     func serve(
         _ request: HTTPRequest,
         _ name: SessionName,
-        on connection: Connection,
-        in agent: isolated SessionAgent
+        on connection: Connection
     ) throws(RequestFailure) {
         let body = try RequestBody(request.body, LogoutMembers.self)
-        guard let kept = agent.sessions[name] else { throw .unknown(name) }
+        guard let kept = registry[name] else { throw .unknown(name) }
         let isReader = kept.settings.policy.isReader
         let meansAllHosts = try body.value(\.allHosts) ?? false
         guard !meansAllHosts || !isReader else {
@@ -74,37 +101,36 @@ final class Logouts {
             unregisters: try body.value(\.unregister) ?? false,
             origin: .peer(of: connection)
         )
-        guard !mustWait(order, in: agent) else { return postpone(order, on: connection, in: agent) }
-        try admit(order, in: agent)
-        begin(order, for: connection, in: agent)
+        guard !mustWait(order) else { return postpone(order, on: connection) }
+        try admit(order)
+        begin(order, for: connection)
     }
 
     // MARK: Waiting
 
-    private func mustWait(_ order: RequestOptions, in agent: isolated SessionAgent) -> Bool {
+    private func mustWait(_ order: RequestOptions) -> Bool {
         order.isLocal
-            ? UnpublishedChange.unpublishedChange(of: order.session, in: agent) != nil
-            : FleetLoginPreconditions(session: order.session).delaysLogout(in: agent)
+            ? fleet.unpublishedChange(of: order.session) != nil
+            : FleetLoginPreconditions(session: order.session, fleet: fleet).delaysLogout
     }
 
-    private func postpone(_ order: RequestOptions, on connection: Connection, in agent: isolated SessionAgent)
-    {
+    private func postpone(_ order: RequestOptions, on connection: Connection) {
         let name = order.session
         let waiting = Postponed(connection)
         connection.awaited = .logout(name)
         postponed[name, default: []].append(waiting)
-        Task {
+        tasks.start {
             if order.isLocal {
-                await agent.fleet.waitUntilPublished([name], in: agent)
+                await self.fleet.waitUntilPublished([name])
             } else {
-                await FleetLoginPreconditions(session: name).waitUntilLogoutAllowed(in: agent)
+                await FleetLoginPreconditions(session: name, fleet: self.fleet).waitUntilLogoutAllowed()
             }
             // Otherwise the peer has been told that the agent is locked or the session is gone.
-            guard let index = postponed[name]?.firstIndex(where: { $0 === waiting }) else { return }
-            postponed[name]?.remove(at: index)
+            guard let index = self.postponed[name]?.firstIndex(where: { $0 === waiting }) else { return }
+            self.postponed[name]?.remove(at: index)
             do throws(RequestFailure) {
-                try admit(order, in: agent)
-                begin(order, for: waiting.connection, in: agent)
+                try self.admit(order)
+                self.begin(order, for: waiting.connection)
             } catch {
                 waiting.connection?.awaited = nil
                 waiting.connection?.answer(HTTPResponse(error))
@@ -115,11 +141,11 @@ final class Logouts {
     /// Checks that the logout can be done as requested.
     ///
     /// - Throws: ``RequestFailure`` if it cannot.
-    private func admit(_ order: RequestOptions, in agent: isolated SessionAgent) throws(RequestFailure) {
-        guard agent.isServing else { throw agent.stopping }
-        guard order.isLocal else { return try checkCanLogOutAllHosts(order, in: agent) }
-        guard let debt = UnpublishedChange.refusal(of: order.session, in: agent) else { return }
-        agent.fleet.cancelDeparture(order.session, in: agent)
+    private func admit(_ order: RequestOptions) throws(RequestFailure) {
+        guard phase.isServing else { throw phase.refusal }
+        guard order.isLocal else { return try checkCanLogOutAllHosts(order) }
+        guard let debt = fleet.refusalToLeave(order.session) else { return }
+        fleet.cancelDeparture(order.session)
         throw debt
     }
 
@@ -127,12 +153,9 @@ final class Logouts {
     ///
     /// - Throws: ``RequestFailure`` if it cannot. If only the fleet prevents it, this host may then have
     ///   logged out alone.
-    private func checkCanLogOutAllHosts(
-        _ order: RequestOptions,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    private func checkCanLogOutAllHosts(_ order: RequestOptions) throws(RequestFailure) {
         let name = order.session
-        guard !agent.fleet.hasLeft(name) else {
+        guard !fleet.hasLeft(name) else {
             throw RequestFailure(
                 code: .misconfigured,
                 message: "this host has left the fleet and can log out only itself",
@@ -140,119 +163,91 @@ final class Logouts {
                 remedy: .run("tokenctl fleet join \(name) && tokenctl logout \(name)")
             )
         }
-        if var failure = FleetLoginPreconditions(session: name).blockingFailure(in: agent) {
-            if UnpublishedChange.refusal(of: name, in: agent) == nil {
-                logOut(of: name, local: true, by: order.origin, in: agent)
+        if var failure = FleetLoginPreconditions(session: name, fleet: fleet).blockingFailure {
+            if fleet.refusalToLeave(name) == nil {
+                logOut(of: name, local: true, by: order.origin)
                 failure.message = "only this host has logged out: \(failure.message)"
             }
             throw failure
         }
-        if let blank = agent.fleet.blank(of: name) { throw RequestFailure(blank, of: name) }
-        if let ignorance = FleetLoginPreconditions(session: name).ignorance(in: agent) { throw ignorance }
+        if let blank = fleet.blank(of: name) { throw RequestFailure(blank, of: name) }
+        if let ignorance = FleetLoginPreconditions(session: name, fleet: fleet).ignorance { throw ignorance }
     }
 
     // MARK: Logging out
 
-    private func begin(_ order: RequestOptions, for connection: Connection?, in agent: isolated SessionAgent)
-    {
+    private func begin(_ order: RequestOptions, for connection: Connection?) {
         let name = order.session
         if let connection {
             connection.awaited = .logout(name)
             connections[name, default: []].append(connection)
         }
         if order.unregisters {
-            var server = order.isLocal ? nil : agent.sessions[name]?.session.currentLogin?.server
-            if let found = server, isInUse(found, besides: name, in: agent) { server = nil }
+            var server = order.isLocal ? nil : registry[name]?.session.currentLogin?.server
+            if let found = server, isInUse(found, besides: name) { server = nil }
             leaving.updateValue(server, forKey: name)
         }
-        logOut(of: name, local: order.isLocal, by: order.origin, in: agent)
+        logOut(of: name, local: order.isLocal, by: order.origin)
     }
 
-    private func logOut(
-        of name: SessionName,
-        local: Bool,
-        by origin: AuditRecord.Initiator,
-        in agent: isolated SessionAgent
-    ) {
-        agent.audit.add(.logout, .done, name, by: origin)
-        if local { agent.fleet.leave(name, in: agent) }
-        agent.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
+    private func logOut(of name: SessionName, local: Bool, by origin: RequestInitiator) {
+        audit.add(.logout, .done, name, by: origin)
+        if local { fleet.leave(name) }
+        registry.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
 
     /// Returns whether a session other than `name` is logged in as the same client.
-    private func isInUse(
-        _ server: DiscoveredServer,
-        besides name: SessionName? = nil,
-        in agent: isolated SessionAgent
-    ) -> Bool {
-        agent.sessions.contains { other, kept in
+    private func isInUse(_ server: DiscoveredServer, besides name: SessionName? = nil) -> Bool {
+        registry.entries.contains { other, kept in
             guard other != name, let found = kept.session.currentLogin?.server else { return false }
             return found.client?.bytewise == server.client?.bytewise
                 && found.issuer.bytewise == server.issuer.bytewise
         }
     }
 
-    /// Revokes tokens at the server, unless the revocation address was configured after the login and belongs
-    /// to another server.
-    func outcome(
-        of request: RevocationRequest,
-        for name: SessionName,
-        in agent: isolated SessionAgent
-    ) async -> RevocationOutcome {
-        let present = agent.configuration[name]?.policy.madeOf
-        if let refusal = LoginSettingsFingerprint.refusal(of: request, under: present) {
-            return .refused(refusal)
-        }
-        return await agent.ports.authorization.revoke(name, request)
-    }
-
     /// Revokes the tokens of a login and passes the result to the session.
-    func revoke(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
+    func revoke(_ request: RevocationRequest, for name: SessionName) {
         // A login that replaces these tokens must not erase them before the server has revoked them.
-        agent.erasure.retain(request.secrets)
-        Task {
-            let outcome = await outcome(of: request, for: name, in: agent)
-            agent.erasure.release(request.secrets)
-            let jitter = agent.ports.chance()
-            agent.apply(name) { session, moment in
+        erasure.retain(request.secrets)
+        tasks.start {
+            let outcome = await self.revoker.outcome(of: request, for: name)
+            self.erasure.release(request.secrets)
+            let jitter = self.chance()
+            self.registry.apply(name) { session, moment in
                 session.revocationFinished(request, outcome, jitter: jitter, at: moment)
             }
         }
     }
 
-    func finish(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
+    func finish(_ result: LogoutResult, for name: SessionName) {
         // The response comes after the token files, so that its reader finds them removed.
-        agent.configuration.files.whenWritten { [self] in unregister(result, for: name, in: agent) }
+        files.whenWritten { [self] in unregister(result, for: name) }
     }
 
-    private func unregister(
-        _ result: LogoutResult,
-        for name: SessionName,
-        in agent: isolated SessionAgent
-    ) {
+    private func unregister(_ result: LogoutResult, for name: SessionName) {
         guard let server = leaving.removeValue(forKey: name) else {
-            return answer(result, for: name, in: agent)
+            return answer(result, for: name)
         }
         // The tokens are revoked, so the client can be removed too, unless another session has logged in with
         // it meanwhile.
-        let isInUse = server.map { self.isInUse($0, in: agent) } ?? false
-        Task {
-            if let server, !isInUse { await agent.ports.authorization.unregister(name, server) }
+        let isInUse = server.map { self.isInUse($0) } ?? false
+        tasks.start {
+            if let server, !isInUse { await self.revoker.authorization.unregister(name, server) }
             // A revocation that will be retried still needs the client secret.
-            if result.told != .retrying { await agent.ports.authorization.forgetClientSecret(of: name) }
-            answer(result, for: name, in: agent)
+            if result.told != .retrying { await self.revoker.authorization.forgetClientSecret(of: name) }
+            self.answer(result, for: name)
         }
     }
 
-    private func answer(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
-        agent.journal.logoutEnded(result, of: name)
-        tell(result, of: name, in: agent)
+    private func answer(_ result: LogoutResult, for name: SessionName) {
+        log.logoutEnded(result, of: name)
+        tell(result, of: name)
     }
 
     /// Tells the waiters that the other hosts and the server receive the logout later, because of `storeError`.
-    func answerDelayed(_ storeError: FleetStoreError, of name: SessionName, in agent: isolated SessionAgent) {
+    func answerDelayed(_ storeError: FleetStoreError, of name: SessionName) {
         let message = "not yet in etcd, so the other hosts are still logged in: \(storeError.advice)"
-        tell(.notYetRevoked(message: message), of: name, in: agent)
+        tell(.notYetRevoked(message: message), of: name)
     }
 
     /// Tells the waiters that another login happened meanwhile, and that only the previous login has ended.
@@ -268,9 +263,9 @@ final class Logouts {
         refuse(connections.removeValue(forKey: name) ?? [], failure)
     }
 
-    private func tell(_ result: LogoutResult, of name: SessionName, in agent: isolated SessionAgent) {
+    private func tell(_ result: LogoutResult, of name: SessionName) {
         guard let waiting = connections.removeValue(forKey: name) else { return }
-        let policy = agent.sessions[name]?.settings.policy
+        let policy = registry[name]?.settings.policy
         let isPartial = result == .revoked && policy?.isShared == true && policy?.revokes == nil
         let answer = LogoutMessage {
             $0.session = name.description

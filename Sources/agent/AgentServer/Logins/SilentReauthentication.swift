@@ -14,20 +14,30 @@ struct SilentReauthentication {
     private let present: PreviousLogin?
     private let command: [String]
     private let ports: AgentPorts
+    private let phase: AgentPhase
+    private let erasure: DeferredSecretErasure
 
     /// Prepares a login with the session's known `account`, or `nil` if none is known.
-    init(of kept: SessionEntry, account: String?, ports: AgentPorts) {
+    init(
+        of kept: SessionEntry,
+        account: String?,
+        ports: AgentPorts,
+        phase: AgentPhase,
+        erasure: DeferredSecretErasure
+    ) {
         name = kept.session.name
         self.account = account
         present = kept.session.currentLogin
         command = kept.settings.reauthCommand
         self.ports = ports
+        self.phase = phase
+        self.erasure = erasure
     }
 
     /// Tries `ways` in order.
     ///
     /// - Returns: The outcome of the first successful one, or a failure with the reasons of all.
-    func outcome(of ways: [SilentLogin], in agent: isolated SessionAgent) async -> LoginOutcome {
+    func outcome(of ways: [SilentLogin]) async -> LoginOutcome {
         var reasons: [String] = []
         var kind = FailureClass.interactionRequired
         func note(_ failure: RefreshFailure) {
@@ -35,8 +45,8 @@ struct SilentReauthentication {
             if kind.consequences.prospect != .soon { kind = failure.kind }
         }
         for way in ways {
-            guard agent.phase == .working else { return .cancelled }
-            switch await logIn(way, in: agent) {
+            guard phase.current == .working else { return .cancelled }
+            switch await logIn(way) {
             case .granted(let grant): return .granted(grant)
             case .failed(let failure):
                 reasons.append("\(way.rawValue): \(failure.message)")
@@ -44,12 +54,12 @@ struct SilentReauthentication {
             case .cancelled: reasons.append("\(way.rawValue): the server requires the user")
             }
         }
-        guard agent.phase == .working else { return .cancelled }
+        guard phase.current == .working else { return .cancelled }
         let message = ServerText.cleaned(reasons.joined(separator: "; "))
         return .failed(RefreshFailure(kind: kind, message: message))
     }
 
-    private func logIn(_ way: SilentLogin, in agent: isolated SessionAgent) async -> LoginOutcome {
+    private func logIn(_ way: SilentLogin) async -> LoginOutcome {
         switch way {
         case .clientCredentials:
             let request = LoginRequest(
@@ -60,18 +70,16 @@ struct SilentReauthentication {
             return await ports.authorization.logIn(name, request, conversation: NoninteractivePrompter())
         case .command:
             do throws(RefreshFailure) {
-                return try await logInWithCommand(in: agent)
+                return try await logInWithCommand()
             } catch {
                 return .failed(error)
             }
         }
     }
 
-    private func logInWithCommand(
-        in agent: isolated SessionAgent
-    ) async throws(RefreshFailure) -> LoginOutcome {
+    private func logInWithCommand() async throws(RefreshFailure) -> LoginOutcome {
         let (secret, isAssertion) = try await commandOutput()
-        defer { agent.erasure.erase(secret) }
+        defer { erasure.erase(secret) }
         guard isAssertion || account != nil else {
             let message = "no user name is known before the first login with flow password"
             throw RefreshFailure(kind: .interactionRequired, message: message)
@@ -90,9 +98,7 @@ struct SilentReauthentication {
     /// Runs `reauth_command` and seals its output without line ends.
     ///
     /// - Returns: The secret, and whether it is a signed token.
-    private func commandOutput(
-        isolation: isolated (any Actor)? = #isolation
-    ) async throws(RefreshFailure) -> (SecretID, Bool) {
+    private func commandOutput() async throws(RefreshFailure) -> (SecretID, Bool) {
         var output = try await runCommand()
         defer { for index in output.indices { output[index] = 0 } }
         while output.last == .lineFeed || output.last == .carriageReturn { output.removeLast() }
@@ -109,9 +115,7 @@ struct SilentReauthentication {
         }
     }
 
-    private func runCommand(
-        isolation: isolated (any Actor)? = #isolation
-    ) async throws(RefreshFailure) -> [UInt8] {
+    private func runCommand() async throws(RefreshFailure) -> [UInt8] {
         guard !command.isEmpty else {
             throw RefreshFailure(kind: .misconfigured, message: "no reauth_command is configured")
         }

@@ -12,7 +12,7 @@ package struct FleetDependencies: Sendable {
     package var role: FleetRole
     /// The function that opens the shared store with the fleet's keys; the agent closes the store when it
     /// locks or stops.
-    package var open: @Sendable () async throws(FleetStoreError) -> any FleetSharing
+    package var open: @concurrent @Sendable () async throws(FleetStoreError) -> any FleetSharing
     /// The random number that identifies this host.
     package var host: UInt64
     /// The maximum wait for another host's unfinished attempt (``FleetTiming/takeoverTimeout``).
@@ -24,7 +24,7 @@ package struct FleetDependencies: Sendable {
         role: FleetRole,
         host: UInt64,
         takeoverTimeout: Duration,
-        open: @escaping @Sendable () async throws(FleetStoreError) -> any FleetSharing
+        open: @escaping @concurrent @Sendable () async throws(FleetStoreError) -> any FleetSharing
     ) {
         self.name = name
         self.label = label

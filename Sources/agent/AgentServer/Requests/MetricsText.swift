@@ -37,10 +37,7 @@ struct MetricsText {
         for row in rows { addAge(row.name, row.status, at: moment) }
     }
 
-    mutating func addFleet(
-        isStoreOpen: Bool,
-        _ generations: [(session: String, generation: UInt64)]
-    ) {
+    mutating func addFleet(isStoreOpen: Bool, _ generations: [(session: String, generation: UInt64)]) {
         family("tokenagent_fleet_up", "gauge", "1 while the fleet's etcd is reachable.")
         sample("tokenagent_fleet_up", [], isStoreOpen ? 1 : 0)
         family("tokenagent_fleet_generation", "gauge", "Refreshes of a shared session since its login.")

@@ -10,7 +10,7 @@ import TokenCore
 ///
 /// It checks every request in a fixed order, then passes it to the part that serves its route.
 ///
-/// - Entry points: ``handle(_:on:in:)``, ``withdraw(_:in:)``, ``refuseAll(_:within:in:)``.
+/// - Entry points: ``handle(_:on:)``, ``withdraw(_:)``, ``refuseAll(_:within:)``.
 /// - May not: reveal a session to a peer before the check that it is visible.
 /// - Runs on: the agent's event loop, to which it is confined.
 final class RequestHandler {
@@ -18,67 +18,183 @@ final class RequestHandler {
     let reports: RefusalReports
     let logins: Logins
     let logouts: Logouts
-    let events: Subscriptions
-    let audit: AuditLog
     let vault: VaultRequests
     let arrivals: UnlockQueue
     let examinations: ServerProbes
+    let examiner: PeerInspector
+    private let registry: SessionRegistry
+    private let configuration: LiveConfiguration
+    private let reloads: ConfigurationReloads
+    private let phase: AgentPhase
+    private let events: Subscriptions
+    private let audit: AuditLog
+    private let clocks: ClockStepDetector
+    private let work: PendingWork
+    private let timekeeper: any Timekeeper
+    private let tasks: LoopTasks
     private let confirmations: Confirmations
     private let turns: RequesterLimiter
     private let status: StatusRequests
-    let examiner: PeerInspector
+    private let fleetRequests: FleetRequests
+    private let late: OrphanedTokenRevocations
     private let onShutdownRequest: @Sendable () -> Void
 
     init(
         ports: AgentPorts,
         identity: AgentDescription,
+        registry: SessionRegistry,
+        configuration: LiveConfiguration,
+        reloads: ConfigurationReloads,
+        phase: AgentPhase,
+        events: Subscriptions,
         audit: AuditLog,
+        clocks: ClockStepDetector,
+        work: PendingWork,
+        tasks: LoopTasks,
+        late: OrphanedTokenRevocations,
+        fleet: FleetCoordinator,
+        files: TokenFiles,
+        refreshes: RefreshCoordinator,
+        sources: SourceTokenRequests,
+        erasure: DeferredSecretErasure,
+        revoker: TokenRevoker,
+        log: SessionLog,
+        storeThread: StoreThread,
         eventLoop: any EventLoop,
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
-        self.audit = audit
         self.onShutdownRequest = onShutdownRequest
-        examiner = PeerInspector(processes: ports.processes)
-        turns = RequesterLimiter(eventLoop: eventLoop)
+        timekeeper = ports.timekeeper
+        self.registry = registry
+        self.configuration = configuration
+        self.reloads = reloads
+        self.phase = phase
+        self.events = events
+        self.audit = audit
+        self.clocks = clocks
+        self.work = work
+        self.tasks = tasks
+        self.late = late
+        examiner = PeerInspector(
+            processes: ports.processes,
+            configuration: configuration,
+            tasks: tasks
+        )
+        turns = RequesterLimiter(timekeeper: ports.timekeeper, eventLoop: eventLoop)
         tokens = TokenRequests(
             ports: ports,
+            registry: registry,
+            configuration: configuration,
+            phase: phase,
+            refreshes: refreshes,
+            sources: sources,
+            erasure: erasure,
+            audit: audit,
+            log: log,
+            work: work,
+            tasks: tasks,
             examiner: examiner,
             turns: turns,
-            fleetReadQueue: FleetReadWaiters(eventLoop: eventLoop)
+            preparations: TokenReadinessWaiters(
+                registry: registry,
+                refreshes: refreshes,
+                phase: phase,
+                clocks: clocks,
+                timekeeper: ports.timekeeper,
+                eventLoop: eventLoop
+            ),
+            fleetReadQueue: FleetReadWaiters(
+                registry: registry,
+                fleet: fleet,
+                timekeeper: ports.timekeeper,
+                tasks: tasks,
+                eventLoop: eventLoop
+            )
         )
-        confirmations = Confirmations(commands: ports.commands, logger: ports.logger, tokens: tokens)
+        confirmations = Confirmations(
+            commands: ports.commands,
+            configuration: configuration,
+            tokens: tokens,
+            audit: audit,
+            log: log,
+            tasks: tasks
+        )
         reports = RefusalReports(
-            memory: ports.memory,
+            ports: ports,
+            registry: registry,
+            configuration: configuration,
             tokens: tokens,
             turns: turns,
             confirmations: confirmations
         )
         logouts = Logouts(
-            late: OrphanedTokenRevocations(alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper))
+            registry: registry,
+            phase: phase,
+            revoker: revoker,
+            fleet: fleet,
+            files: files,
+            erasure: erasure,
+            audit: audit,
+            log: log,
+            chance: ports.chance,
+            tasks: tasks
         )
         logins = Logins(
-            authorization: ports.authorization,
-            memory: ports.memory,
+            ports: ports,
+            registry: registry,
+            configuration: configuration,
+            phase: phase,
+            fleet: fleet,
+            files: files,
+            erasure: erasure,
+            audit: audit,
+            log: log,
+            tasks: tasks,
             eventLoop: eventLoop
         )
-        events = Subscriptions(observer: ports.observer)
         vault = VaultRequests(
-            store: ports.store,
-            timekeeper: ports.timekeeper,
-            eventLoop: eventLoop,
-            confirmations: confirmations
+            ports: ports,
+            storeThread: storeThread,
+            configuration: configuration,
+            phase: phase,
+            confirmations: confirmations,
+            events: events,
+            audit: audit,
+            log: log,
+            tasks: tasks,
+            eventLoop: eventLoop
         )
         arrivals = UnlockQueue(eventLoop: eventLoop)
-        examinations = ServerProbes(ports.diagnostics)
-        status = StatusRequests(ports: ports, identity: identity)
+        examinations = ServerProbes(ports.diagnostics, tasks: tasks)
+        status = StatusRequests(
+            ports: ports,
+            identity: identity,
+            registry: registry,
+            configuration: configuration,
+            phase: phase,
+            fleet: fleet,
+            files: files,
+            tokens: tokens,
+            logins: logins,
+            tasks: tasks
+        )
+        fleetRequests = FleetRequests(
+            fleet: fleet,
+            registry: registry,
+            configuration: configuration,
+            phase: phase,
+            timekeeper: ports.timekeeper,
+            tasks: tasks
+        )
+        fleet.waiting = self
     }
 
     // MARK: Checks
 
     /// Starts to inspect a peer that has connected, before anything is read from it.
-    func connectionOpened(_ connection: Connection, in agent: isolated SessionAgent) {
-        if agent.configuration.rules.exist { examiner.lookFirst(at: connection) }
-        if audit.isKept { examiner.see(connection, in: agent) }
+    func connectionOpened(_ connection: Connection) {
+        if configuration.rules.exist { examiner.lookFirst(at: connection) }
+        if audit.isKept { examiner.see(connection) }
     }
 
     /// Checks a request in the order below, then serves it.
@@ -87,53 +203,52 @@ final class RequestHandler {
     /// Then come the address and the method, which reveal nothing about sessions. A request waits for the
     /// store before anything is said that depends on it, and for the peer's identity before anything that
     /// depends on the peer. Only then are the sessions accessed.
-    func handle(_ request: HTTPRequest, on connection: Connection, in agent: isolated SessionAgent) {
+    func handle(_ request: HTTPRequest, on connection: Connection) {
         let found = request.head.address.route
         let isIdentified = connection.caller.witness.takeIdentified()
-        let configuration = agent.configuration
         connection.caller.witness.recordClaim(request.head.claimedCaller)
         connection.caller.witness.recordListener(configuration.listener(claimed: request.head.listener))
         do throws(RequestFailure) {
             try checkSocket(connection, found, configuration)
             guard let route = found else { throw RequestFailure(nothingAt: request.head.address.path) }
             guard route.accepts(request.method) else { return refuseMethod(route, on: connection) }
-            guard agent.phase != .opening || works(route, connection, whileOpening: configuration) else {
+            guard phase.current != .opening || works(route, connection, whileOpening: configuration) else {
                 return arrivals.add(request, on: connection)
             }
             guard isIdentified || !configuration.mustIdentify(for: route) else {
-                return examiner.identify(connection, in: agent) { agent in
-                    agent.requests.handle(request, on: connection, in: agent)
+                return examiner.identify(connection) { [self] in
+                    handle(request, on: connection)
                 }
             }
             if let name = route.session, !configuration.isListed(name, at: connection) {
                 throw .unknown(name)
             }
-            guard agent.isServing || route.traits.worksLocked else { throw .lockedAgent }
-            if route.handingOut != nil { agent.rest.clocks.compare(in: agent) }
-            let kept = route.session.flatMap { agent.sessions[$0] }
-            if agent.phase == .working,
+            guard phase.isServing || route.traits.worksLocked else { throw .lockedAgent }
+            if route.handingOut != nil { clocks.compare() }
+            let kept = route.session.flatMap { registry[$0] }
+            if phase.current == .working,
                 configuration.shouldCheckForChanges(
                     request,
                     isKept: kept != nil,
                     for: connection,
-                    at: agent.now
+                    at: timekeeper.now
                 )
             {
-                return look(for: connection, in: agent) { agent in
-                    agent.requests.handle(request, on: connection, in: agent)
+                return look(for: connection) { [self] in
+                    handle(request, on: connection)
                 }
             }
             try checkKnown(route, isKept: kept != nil, connection, configuration)
-            try serve(route, of: kept, request, on: connection, in: agent)
+            try serve(route, of: kept, request, on: connection)
         } catch {
             connection.answer(HTTPResponse(configuration.explained(error, to: connection)))
-            auditHidden(error, found, connection, in: agent)
+            auditHidden(error, found, connection)
         }
     }
 
     /// Handles a request that waited for the store.
-    func handle(_ arrival: QueuedRequest, in agent: isolated SessionAgent) {
-        handle(arrival.request, on: arrival.connection, in: agent)
+    func handle(_ arrival: QueuedRequest) {
+        handle(arrival.request, on: arrival.connection)
     }
 
     /// Rejects what a restricted socket does not serve, before anything else of the request is examined.
@@ -179,17 +294,13 @@ final class RequestHandler {
     }
 
     /// Reloads the configuration if it has changed, then calls `proceed` if the peer is still waiting.
-    private func look(
-        for connection: Connection,
-        in agent: isolated SessionAgent,
-        then proceed: @escaping @Sendable (isolated SessionAgent) -> Void
-    ) {
-        Task {
-            if await agent.configuration.hasChanged() {
+    private func look(for connection: Connection, then proceed: @escaping () -> Void) {
+        tasks.start {
+            if await self.reloads.hasChanged() {
                 // An error in the configuration is in the log, and in the responses from now on.
-                _ = try? await agent.configuration.reload(by: .peer(of: connection), in: agent)
+                _ = try? await self.reloads.reload(by: .peer(of: connection))
             }
-            if connection.state == .answering { proceed(agent) }
+            if connection.state == .answering { proceed() }
         }
     }
 
@@ -210,14 +321,9 @@ final class RequestHandler {
     }
 
     /// Records in the audit log that the peer requested a token of a session that is hidden from it.
-    private func auditHidden(
-        _ failure: RequestFailure,
-        _ route: Route?,
-        _ connection: Connection,
-        in agent: isolated SessionAgent
-    ) {
+    private func auditHidden(_ failure: RequestFailure, _ route: Route?, _ connection: Connection) {
         guard failure.code == .notFound, let name = route?.handingOut else { return }
-        guard connection.caller.isRestricted || agent.sessions[name] != nil else { return }
+        guard connection.caller.isRestricted || registry[name] != nil else { return }
         audit.add(.hidden, name, connection)
     }
 }
@@ -229,76 +335,74 @@ extension RequestHandler {
         _ route: Route,
         of kept: SessionEntry?,
         _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
+        on connection: Connection
     ) throws(RequestFailure) {
         let query = request.head.address.query
         switch route {
-        case .agent: connection.answer(status.agent(for: connection, in: agent))
-        case .sessions: connection.answer(status.sessions(for: connection, in: agent))
-        case .session(let name): connection.answer(try status.session(name, for: connection, in: agent))
+        case .agent: connection.answer(status.agent(for: connection))
+        case .sessions: connection.answer(status.sessions(for: connection))
+        case .session(let name): connection.answer(try status.session(name, for: connection))
         case .token(let name):
             guard let kept else { throw .unknown(name) }
-            try serveToken(of: kept, request, on: connection, in: agent)
+            try serveToken(of: kept, request, on: connection)
         case .aws(let name):
             guard let kept else { throw .unknown(name) }
-            try serveRole(of: kept, request, on: connection, in: agent)
-        case .refresh(let name): try serveRefresh(of: name, request, on: connection, in: agent)
+            try serveRole(of: kept, request, on: connection)
+        case .refresh(let name): try serveRefresh(of: name, request, on: connection)
         case .report(let name):
             if kept?.settings.hasRoleCredentials == true { throw .roleCredentials(of: name) }
-            try reports.serve(request, PendingTokenRequest(connection: connection, session: name), in: agent)
+            try reports.serve(request, PendingTokenRequest(connection: connection, session: name))
         case .login(let name):
-            try serveLogin(to: name, on: connection, in: agent) { agent, call throws(RequestFailure) in
-                try agent.requests.logins.serve(request, name, on: call.connection, in: agent)
+            try serveLogin(to: name, on: connection) { [self] call throws(RequestFailure) in
+                try logins.serve(request, name, on: call.connection)
             }
         case .loginAnswer(let name, let number):
             connection.answer(try logins.serveAnswer(request, number, name))
-        case .logout(let name): try serveLogout(of: name, request, on: connection, in: agent)
+        case .logout(let name): try serveLogout(of: name, request, on: connection)
         case .clientSecret(let name):
-            try serveLogin(to: name, on: connection, in: agent) { agent, call throws(RequestFailure) in
-                try agent.requests.logins.serveClientSecret(request, name, on: call.connection, in: agent)
+            try serveLogin(to: name, on: connection) { [self] call throws(RequestFailure) in
+                try logins.serveClientSecret(request, name, on: call.connection)
             }
-        case .events: try events.serve(query, on: connection, in: agent)
-        case .audit: try audit.serve(query, on: connection, in: agent)
-        case .metrics: connection.answer(status.metrics(for: connection, in: agent))
-        case .doctor: status.serveDoctor(on: connection, in: agent)
-        case .examine: try examinations.serve(request, on: connection, in: agent)
+        case .events: try events.serve(query, on: connection)
+        case .audit: try audit.serve(query, on: connection)
+        case .metrics: connection.answer(status.metrics(for: connection))
+        case .doctor: status.serveDoctor(on: connection)
+        case .examine: try examinations.serve(request, on: connection)
         case .restrict: try ForwardingRestriction.serve(request, on: connection)
-        case .lock: vault.serveLock(on: connection, in: agent)
-        case .unlock: try vault.serveUnlock(request, on: connection, in: agent)
-        case .reload: try serveReload(request, on: connection, in: agent)
+        case .lock: vault.serveLock(on: connection)
+        case .unlock: try vault.serveUnlock(request, on: connection)
+        case .reload: try serveReload(request, on: connection)
         case .shutdown: serveShutdown(on: connection)
-        case .vault: vault.serveStatus(on: connection, in: agent)
-        case .vaultInit: try vault.serveInitialization(request, on: connection, in: agent)
-        case .vaultSlots: try vault.serveSlotAddition(request, on: connection, in: agent)
-        case .vaultSlot(let index): try vault.serveSlotRemoval(index, request, on: connection, in: agent)
-        case .vaultPassphrase: try vault.servePassphraseChange(request, on: connection, in: agent)
-        case .vaultRekey: try vault.serveRekey(request, on: connection, in: agent)
+        case .vault: vault.serveStatus(on: connection)
+        case .vaultInit: try vault.serveInitialization(request, on: connection)
+        case .vaultSlots: try vault.serveSlotAddition(request, on: connection)
+        case .vaultSlot(let index): try vault.serveSlotRemoval(index, request, on: connection)
+        case .vaultPassphrase: try vault.servePassphraseChange(request, on: connection)
+        case .vaultRekey: try vault.serveRekey(request, on: connection)
         case .fleet, .fleetJoin, .fleetLeave, .fleetRepair, .fleetRemove:
-            try FleetRequests().serve(route, request, on: connection, in: agent)
+            try fleetRequests.serve(route, request, on: connection)
         }
     }
 
     private func serveToken(
         of kept: SessionEntry,
         _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
+        on connection: Connection
     ) throws(RequestFailure) {
         let name = kept.session.name
         if kept.settings.hasRoleCredentials { throw .roleCredentials(of: name) }
         let query = request.head.address.query
         let format: PendingTokenRequest.Format = request.head.prefersPlainText ? .text : .json
-        if query.isEmpty, !agent.configuration.needsConfirmation(name, for: connection),
-            tokens.serveStanding(kept, as: format, on: connection, in: agent)
+        if query.isEmpty, !configuration.needsConfirmation(name, for: connection),
+            tokens.serveStanding(kept, as: format, on: connection)
         {
             return
         }
         let wanted = query.isEmpty ? TokenQuery() : try TokenQuery(query)
         let call = try PendingTokenRequest(wanted, for: name, as: format, on: connection)
-        try agent.configuration.checkVariant(wanted.variant, call)
-        try confirmations.confirmed(call, to: .token, wanted.variant, within: wanted.timeout, in: agent) {
-            $0.requests.tokens.serve(wanted, $1, in: $0)
+        try configuration.checkVariant(wanted.variant, call)
+        try confirmations.confirmed(call, to: .token, wanted.variant, within: wanted.timeout) {
+            [tokens] in tokens.serve(wanted, $0)
         }
     }
 
@@ -306,31 +410,28 @@ extension RequestHandler {
     private func serveRole(
         of kept: SessionEntry,
         _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
+        on connection: Connection
     ) throws(RequestFailure) {
         let name = kept.session.name
         let query = request.head.address.query
         let wanted = try RoleQuery(query, of: name, kept.settings.policy.roles).wanted
         let call = try PendingTokenRequest(wanted, for: name, as: .role, on: connection)
-        try agent.configuration.checkVariant(wanted.variant, call)
-        try confirmations.confirmed(call, to: .token, wanted.variant, within: wanted.timeout, in: agent) {
-            $0.requests.tokens.serve(wanted, $1, in: $0)
+        try configuration.checkVariant(wanted.variant, call)
+        try confirmations.confirmed(call, to: .token, wanted.variant, within: wanted.timeout) {
+            [tokens] in tokens.serve(wanted, $0)
         }
     }
 
     private func serveRefresh(
         of name: SessionName,
         _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
+        on connection: Connection
     ) throws(RequestFailure) {
         var asked = PendingTokenRequest(connection: connection, session: name)
-        if agent.configuration[name]?.hasRoleCredentials == true { asked.format = .renewal }
-        try confirmations.confirmed(asked, in: agent) {
-            agent,
-            call throws(RequestFailure) in
-            try agent.requests.reports.serveRefresh(request, call, in: agent)
+        if configuration[name]?.hasRoleCredentials == true { asked.format = .renewal }
+        try confirmations.confirmed(asked) {
+            [self] call throws(RequestFailure) in
+            try reports.serveRefresh(request, call)
         }
     }
 
@@ -338,57 +439,48 @@ extension RequestHandler {
     private func serveLogin(
         to name: SessionName,
         on connection: Connection,
-        in agent: isolated SessionAgent,
-        _ serve:
-            @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
+        _ serve: @escaping (PendingTokenRequest) throws(RequestFailure) -> Void
     ) throws(RequestFailure) {
         let call = PendingTokenRequest(connection: connection, session: name)
-        try confirmations.confirmed(call, to: .login, in: agent, serve)
+        try confirmations.confirmed(call, to: .login, then: serve)
     }
 
     private func serveLogout(
         of name: SessionName,
         _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
+        on connection: Connection
     ) throws(RequestFailure) {
         try confirmations.confirmed(
             PendingTokenRequest(connection: connection, session: name),
-            to: .logout,
-            in: agent
-        ) { agent, call throws(RequestFailure) in
-            try agent.requests.logouts.serve(request, name, on: call.connection, in: agent)
+            to: .logout
+        ) { [self] call throws(RequestFailure) in
+            try logouts.serve(request, name, on: call.connection)
         }
     }
 
     /// Serves `POST /v1/reload`.
     ///
     /// With `check` it only reports what a reload would change.
-    private func serveReload(
-        _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    private func serveReload(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
         let isCheck = try RequestBody(request.body, ReloadMembers.self).value(\.check) ?? false
-        let configuration = agent.configuration
-        Task {
+        tasks.start {
             do throws(RequestFailure) {
-                let known = configuration.shownNames(to: connection)
+                let known = self.configuration.shownNames(to: connection)
                 let changes =
                     isCheck
-                    ? try await configuration.changes()
-                    : try await configuration.reload(by: .peer(of: connection), in: agent)
+                    ? try await self.reloads.changes()
+                    : try await self.reloads.reload(by: .peer(of: connection))
                 var shown = changes.limited { name in
-                    guard configuration[name] == nil else {
-                        return configuration.isShown(name, to: connection)
+                    guard self.configuration[name] == nil else {
+                        return self.configuration.isShown(name, to: connection)
                     }
                     // A removed session had rules that are known. Those of an added session are not known
                     // yet.
-                    return isCheck ? !configuration.rules.exist : known.contains(name)
+                    return isCheck ? !self.configuration.rules.exist : known.contains(name)
                 }
-                shown.mistakes.removeAll { !configuration.isShown($0, to: connection) }
+                shown.mistakes.removeAll { !self.configuration.isShown($0, to: connection) }
                 var message = shown.wire
-                message.sessions = Int64(configuration.shownNames(to: connection).count)
+                message.sessions = Int64(self.configuration.shownNames(to: connection).count)
                 connection.answer(.message(message))
             } catch {
                 connection.answer(HTTPResponse(error))
@@ -407,22 +499,22 @@ extension RequestHandler {
 
 extension RequestHandler {
     /// Runs the work that has become due.
-    func timeReached(in agent: isolated SessionAgent) {
+    func timeReached() {
         vault.timeReached()
-        tokens.endOverdueTurns(in: agent)
-        logouts.late.timeReached(in: agent)
+        tokens.endOverdueTurns()
+        late.timeReached()
     }
 
     /// Removes what a peer that left was waiting for.
     ///
     /// Work that it started continues for others.
-    func withdraw(_ connection: Connection, in agent: isolated SessionAgent) {
+    func withdraw(_ connection: Connection) {
         defer { connection.awaited = nil }
         arrivals.withdraw(connection)
-        tokens.endTurn(of: connection, in: agent)
+        tokens.endTurn(of: connection)
         switch connection.awaited {
-        case .token(let name, let waiter): tokens.withdraw(waiter, of: name, in: agent)
-        case .login(let number): logins.cancel(number, in: agent)
+        case .token(let name, let waiter): tokens.withdraw(waiter, of: name)
+        case .login(let number): logins.cancel(number)
         case .logout(let name): logouts.withdraw(connection, from: name)
         case .events:
             events.withdraw(connection)
@@ -433,27 +525,23 @@ extension RequestHandler {
     }
 
     /// Fails all waiting requests as the agent locks, and lets requests in flight finish within `limit`.
-    func refuseAll(
-        _ failure: RequestFailure,
-        within limit: TimeAmount,
-        in agent: isolated SessionAgent
-    ) async {
-        refuseThoseInQueues(failure, in: agent)
-        logins.refuseUnstored(failure, in: agent)
+    func refuseAll(_ failure: RequestFailure, within limit: TimeAmount) async {
+        refuseThoseInQueues(failure)
+        logins.refuseUnstored(failure)
         // Bare-token peers cannot be sent an error, so they keep waiting.
-        tokens.preparations.withdrawAll(in: agent)
-        tokens.refuseWaiting(failure, in: agent)
+        tokens.preparations.withdrawAll()
+        tokens.refuseWaiting(failure)
         logouts.refuseAll(failure)
-        logouts.late.end()
-        await agent.work.drain(within: limit)
-        logins.refuseAll(agent.stopping, in: agent)
+        late.end()
+        await work.drain(within: limit)
+        logins.refuseAll(phase.refusal)
     }
 
     /// Fails all requests that wait for a session that is being removed.
-    func refuseAll(_ failure: RequestFailure, about name: SessionName, in agent: isolated SessionAgent) {
-        logins.refuseAll(failure, of: name, in: agent)
-        tokens.preparations.refuse(failure, for: name, in: agent)
-        tokens.refuseWaiting(failure, for: name, in: agent)
+    func refuseAll(_ failure: RequestFailure, about name: SessionName) {
+        logins.refuseAll(failure, of: name)
+        tokens.preparations.refuse(failure, for: name)
+        tokens.refuseWaiting(failure, for: name)
         logouts.refuseAll(failure, of: name)
     }
 
@@ -466,67 +554,39 @@ extension RequestHandler {
     /// Fails the requests that wait for the user or for their turn.
     ///
     /// No work for their tokens has started.
-    private func refuseThoseInQueues(_ failure: RequestFailure, in agent: isolated SessionAgent) {
-        confirmations.refuseAll(failure, in: agent)
-        for waiting in turns.takeAll() { tokens.answer(failure, to: waiting.call, in: agent) }
+    private func refuseThoseInQueues(_ failure: RequestFailure) {
+        confirmations.refuseAll(failure)
+        for waiting in turns.takeAll() { tokens.answer(failure, to: waiting.call) }
     }
 
     /// Begins to stop.
     ///
     /// From now on only requests in flight are waited for.
-    func beginStopping(in agent: isolated SessionAgent) {
+    func beginStopping() {
         vault.close()
-        arrivals.refuse(agent.stopping)
-        refuseThoseInQueues(agent.stopping, in: agent)
+        arrivals.refuse(phase.refusal)
+        refuseThoseInQueues(phase.refusal)
     }
 
     /// Fails the remaining requests once nothing is in flight any more.
-    func finishStopping(in agent: isolated SessionAgent) async {
-        logins.refuseAll(agent.stopping, in: agent)
-        tokens.preparations.refuse(agent.stopping, in: agent)
-        tokens.refuseWaiting(agent.stopping, in: agent)
+    func finishStopping() async {
+        logins.refuseAll(phase.refusal)
+        tokens.preparations.refuse(phase.refusal)
+        tokens.refuseWaiting(phase.refusal)
         events.end()
         await audit.end()
         await vault.finish()
     }
 }
 
-/// The agent's receiver of the socket's requests.
-struct RequestReceiver: HTTPRequestServing {
-    let agent: SessionAgent
+// MARK: The fleet
 
-    func connectionOpened(_ connection: Connection) {
-        agent.assumeIsolated { $0.requests.connectionOpened(connection, in: $0) }
+extension RequestHandler: SharedSessionWaiting {
+    func sharedRecordRead(of name: SessionName) { tokens.fleetReadQueue.end(of: name) }
+
+    func logoutDelayed(_ storeError: FleetStoreError, of name: SessionName) {
+        logouts.answerDelayed(storeError, of: name)
     }
 
-    func prepareToken(
-        of session: SessionName,
-        then done: @escaping @Sendable (RequestFailure?) -> Void
-    ) {
-        agent.assumeIsolated { $0.requests.tokens.preparations.prepare(session, in: $0, then: done) }
-    }
-
-    func receive(_ request: HTTPRequest, on connection: Connection) {
-        agent.assumeIsolated { $0.requests.handle(request, on: connection, in: $0) }
-    }
-
-    func peerLeft(_ connection: Connection) {
-        agent.assumeIsolated { $0.requests.withdraw(connection, in: $0) }
-    }
-
-    func streamDropped(_ connection: Connection) {
-        var metadata: Logger.Metadata = ["pid": "\(connection.caller.peer.processID)"]
-        if let path = connection.caller.socketPath { metadata["socket"] = "\(path)" }
-        agent.ports.logger.notice("stream dropped: the peer does not read it", metadata: metadata)
-    }
-}
-
-extension SessionName {
-    /// Parses the session name in a parameter.
-    ///
-    /// A text that cannot be a name is reported as unknown.
-    init(asked text: String) throws(RequestFailure) {
-        guard let name = SessionName(text) else { throw .noSuchName }
-        self = name
-    }
+    func logoutOvertaken(of name: SessionName) { logouts.answerOvertaken(of: name) }
 }

@@ -13,20 +13,18 @@ final class ServerProbes {
     private static let maximumAtOnce = 4
 
     private let diagnostics: any DiagnosticsProviding
+    private let tasks: LoopTasks
     private var count = 0
 
-    init(_ diagnostics: any DiagnosticsProviding) {
+    init(_ diagnostics: any DiagnosticsProviding, tasks: LoopTasks) {
         self.diagnostics = diagnostics
+        self.tasks = tasks
     }
 
     /// Serves `POST /v1/examine`.
     ///
     /// Only the agent's own Unix user may send it, as the agent connects to the server in the request.
-    func serve(
-        _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    func serve(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
         guard connection.caller.isOwnUserAtOwnSocket else {
             throw RequestFailure(
                 code: .denied,
@@ -44,10 +42,9 @@ final class ServerProbes {
             )
         }
         count += 1
-        let diagnostics = diagnostics
-        Task {
-            let result = await diagnostics.examine(place, caFile: caFile)
-            agent.requests.examinations.finish(result, on: connection)
+        tasks.start {
+            let result = await self.diagnostics.examine(place, caFile: caFile)
+            self.finish(result, on: connection)
         }
     }
 

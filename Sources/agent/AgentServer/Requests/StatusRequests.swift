@@ -11,15 +11,44 @@ struct StatusRequests {
     private let identity: AgentDescription
     private let diagnostics: any DiagnosticsProviding
     private let startedAt: Instant
+    private let timekeeper: any Timekeeper
+    private let registry: SessionRegistry
+    private let configuration: LiveConfiguration
+    private let phase: AgentPhase
+    private let fleet: FleetCoordinator
+    private let files: TokenFiles
+    private let tokens: TokenRequests
+    private let logins: Logins
+    private let tasks: LoopTasks
 
-    init(ports: AgentPorts, identity: AgentDescription) {
+    init(
+        ports: AgentPorts,
+        identity: AgentDescription,
+        registry: SessionRegistry,
+        configuration: LiveConfiguration,
+        phase: AgentPhase,
+        fleet: FleetCoordinator,
+        files: TokenFiles,
+        tokens: TokenRequests,
+        logins: Logins,
+        tasks: LoopTasks
+    ) {
         self.identity = identity
         diagnostics = ports.diagnostics
+        timekeeper = ports.timekeeper
         startedAt = ports.timekeeper.now
+        self.registry = registry
+        self.configuration = configuration
+        self.phase = phase
+        self.fleet = fleet
+        self.files = files
+        self.tokens = tokens
+        self.logins = logins
+        self.tasks = tasks
     }
 
     /// Serves `GET /v1`.
-    func agent(for connection: Connection, in agent: isolated SessionAgent) -> HTTPResponse {
+    func agent(for connection: Connection) -> HTTPResponse {
         // Peers of a forwarded or shared socket do not get the agent's process number, nor the path of its
         // store.
         let isOwn = !connection.caller.isRestricted
@@ -27,95 +56,89 @@ struct StatusRequests {
         message.version = identity.version
         message.api = Int64(AgentRelease.apiVersion)
         message.pid = isOwn ? Int64(getpid()) : nil
-        message.uptime = (agent.now - startedAt).wholeSeconds
-        message.locked = agent.isLocked
-        message.sessions = Int64(count(for: connection, in: agent))
+        message.uptime = (timekeeper.now - startedAt).wholeSeconds
+        message.locked = phase.isLocked
+        message.sessions = Int64(count(for: connection))
         message.memoryLocked = isOwn ? identity.isMemoryLocked : nil
         message.store = isOwn ? identity.store : nil
         return .message(message)
     }
 
-    private func count(for connection: Connection, in agent: isolated SessionAgent) -> Int {
-        if agent.configuration.rules.exist || connection.caller.isRestricted {
-            return visibleSessions(to: connection, in: agent).count
+    private func count(for connection: Connection) -> Int {
+        if configuration.rules.exist || connection.caller.isRestricted {
+            return visibleSessions(to: connection).count
         }
-        return agent.phase == .opening ? agent.configuration.current.sessions.count : agent.sessions.count
+        return phase.current == .opening ? configuration.current.sessions.count : registry.entries.count
     }
 
     /// Returns the sessions that are visible to a peer, in the order of their names.
-    private func visibleSessions(to connection: Connection, in agent: isolated SessionAgent) -> [SessionEntry]
-    {
-        let shown = agent.sessions.keys.filter { agent.configuration.isShown($0, to: connection) }
-        return shown.sorted().compactMap { agent.sessions[$0] }
+    private func visibleSessions(to connection: Connection) -> [SessionEntry] {
+        let shown = registry.entries.keys.filter { configuration.isShown($0, to: connection) }
+        return shown.sorted().compactMap { registry[$0] }
     }
 
     /// Serves `GET /v1/sessions`.
-    func sessions(for connection: Connection, in agent: isolated SessionAgent) -> HTTPResponse {
-        let moment = agent.moment
-        let shown = visibleSessions(to: connection, in: agent)
-        let sessions = shown.map { status($0, for: connection, at: moment, in: agent) }
+    func sessions(for connection: Connection) -> HTTPResponse {
+        let moment = timekeeper.moment
+        let shown = visibleSessions(to: connection)
+        let sessions = shown.map { status($0, for: connection, at: moment) }
         return .message(SessionsMessage { $0.sessions = sessions })
     }
 
     /// Serves `GET /v1/sessions/NAME`.
-    func session(
-        _ name: SessionName,
-        for connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) -> HTTPResponse {
-        guard let kept = agent.sessions[name] else { throw .unknown(name) }
-        return .message(status(kept, for: connection, at: agent.moment, in: agent))
+    func session(_ name: SessionName, for connection: Connection) throws(RequestFailure) -> HTTPResponse {
+        guard let kept = registry[name] else { throw .unknown(name) }
+        return .message(status(kept, for: connection, at: timekeeper.moment))
     }
 
     private func status(
         _ kept: SessionEntry,
         for connection: Connection,
-        at moment: Moment,
-        in agent: isolated SessionAgent
+        at moment: Moment
     ) -> SessionMessage {
-        let status = agent.fleet.status(of: kept.session)
+        let status = fleet.status(of: kept.session)
         guard !connection.caller.isRestricted else {
             return status.restrictedMessage(kept.settings, at: moment)
         }
-        let hidden = agent.configuration.hiddenSources(of: status.name, from: connection)
+        let hidden = configuration.hiddenSources(of: status.name, from: connection)
         return status.message(kept.settings, without: hidden, at: moment)
     }
 
     /// Serves `GET /v1/metrics`.
-    func metrics(for connection: Connection, in agent: isolated SessionAgent) -> HTTPResponse {
+    func metrics(for connection: Connection) -> HTTPResponse {
         var metrics = MetricsText()
-        let moment = agent.moment
-        let (waiters, logins) = (agent.requests.tokens.waitingCount, agent.requests.logins.count)
+        let moment = timekeeper.moment
+        let (waiters, logins) = (tokens.waitingCount, logins.count)
         metrics.addAgent(uptime: moment.now - startedAt, waiters: waiters, logins: logins)
-        let visible = visibleSessions(to: connection, in: agent)
+        let visible = visibleSessions(to: connection)
         metrics.add(visible, at: moment)
-        if agent.ports.fleet != nil {
+        if fleet.port != nil {
             let generations = visible.map(\.session.name).compactMap { name in
-                agent.fleet[name]?.member.memory.record.map { (name.description, $0.generation) }
+                fleet[name]?.member.memory.record.map { (name.description, $0.generation) }
             }
-            let isOpen = agent.fleet.sharing != nil && agent.fleet.storeError == nil
+            let isOpen = fleet.sharing != nil && fleet.storeError == nil
             metrics.addFleet(isStoreOpen: isOpen, generations)
         }
         return .text(metrics.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 
     /// Serves `GET /v1/doctor`.
-    func serveDoctor(on connection: Connection, in agent: isolated SessionAgent) {
-        Task {
-            let fleet = await FleetCheckup().checks(in: agent)
-            let unstored = agent.sessions.values.compactMap(\.storageCheck).sorted { $0.detail < $1.detail }
-            let helpers = agent.sessions.values.compactMap(\.session.helperCheck).sorted {
+    func serveDoctor(on connection: Connection) {
+        tasks.start {
+            let fleet = await FleetCheckup(fleet: fleet, phase: phase).checks()
+            let unstored = registry.entries.values.compactMap(\.storageCheck).sorted { $0.detail < $1.detail }
+            let helpers = registry.entries.values.compactMap(\.session.helperCheck).sorted {
                 $0.detail < $1.detail
             }
             let sockets =
-                agent.configuration.unopened.map(\.check)
-                + agent.configuration.current.sockets.compactMap(\.reachCheck)
+                configuration.unopened.map(\.check)
+                + configuration.current.sockets.compactMap(\.reachCheck)
             let all =
-                await diagnostics.checks() + fleet + agent.configuration.files.checks + sockets + helpers
+                await diagnostics.checks() + fleet + files.checks + sockets + helpers
                 + unstored
             let checks = all.filter { check in
                 check.sessions.isEmpty
-                    || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
+                    || check.sessions.contains { configuration.isShown($0, to: connection) }
             }
             connection.answer(.message(DoctorMessage { $0.checks = checks.map(\.wire) }))
         }

@@ -32,12 +32,12 @@ final class UnlockQueue {
     }
 
     /// Waits until it is known whether the store opens without the user.
-    func waitUntilOpened(isolation: isolated (any Actor)? = #isolation) async {
+    func waitUntilOpened() async {
         await waiters.wait()
     }
 
     /// Waits until it is known whether the store opens without the user, but at most `limit`.
-    func waitUntilOpened(within limit: TimeAmount, isolation: isolated (any Actor)? = #isolation) async {
+    func waitUntilOpened(within limit: TimeAmount) async {
         await waiters.wait(atMost: limit)
     }
 

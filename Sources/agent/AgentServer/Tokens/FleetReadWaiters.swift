@@ -11,36 +11,53 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class FleetReadWaiters {
+    private let registry: SessionRegistry
+    private let fleet: FleetCoordinator
+    private let timekeeper: any Timekeeper
+    private let tasks: LoopTasks
     private let eventLoop: any EventLoop
+    /// Answers the requests; set once it exists.
+    weak var tokens: TokenRequests?
     private var waiting: [SessionName: [DeferredTokenRequest]] = [:]
     /// The requests at a reader, each of which waits for its own read of etcd.
     private var looking: [UInt64: DeferredTokenRequest] = [:]
     private var latestLook: UInt64 = 0
 
-    init(eventLoop: any EventLoop) {
+    init(
+        registry: SessionRegistry,
+        fleet: FleetCoordinator,
+        timekeeper: any Timekeeper,
+        tasks: LoopTasks,
+        eventLoop: any EventLoop
+    ) {
+        self.registry = registry
+        self.fleet = fleet
+        self.timekeeper = timekeeper
+        self.tasks = tasks
         self.eventLoop = eventLoop
     }
 
     /// Makes a request wait for the fleet, or fails it if the fleet is unavailable.
     ///
     /// - Returns: `true` if the request was taken. Otherwise the session can answer it.
-    func take(_ query: TokenQuery, _ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
+    func take(_ query: TokenQuery, _ call: PendingTokenRequest) -> Bool {
         let name = call.session
-        guard let settings = agent.sessions[name]?.settings else { return false }
+        guard let settings = registry[name]?.settings else { return false }
         let timeout = query.timeout ?? settings.policy.getTimeout
-        guard let blank = agent.fleet.blank(of: name) else {
-            return look(for: query, call, timeout, in: agent)
+        guard let blank = fleet.blank(of: name) else {
+            return look(for: query, call, timeout)
         }
         guard case .awaited = blank, timeout > .zero else {
-            answer(call, blank, in: agent)
+            answer(call, blank)
             return true
         }
         call.connection.awaited = .fleet
         waiting[name, default: []].append(
-            DeferredTokenRequest(query: query, call: call, deadline: agent.now + timeout)
+            DeferredTokenRequest(query: query, call: call, deadline: timekeeper.now + timeout)
         )
-        eventLoop.scheduleTask(in: .nanoseconds(timeout.saturatedNanoseconds)) { [weak agent] in
-            agent?.assumeIsolated { $0.requests.tokens.fleetReadQueue.endOverdue(of: name, in: $0) }
+        eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(timeout.saturatedNanoseconds)) {
+            [weak self] in
+            self?.endOverdue(of: name)
         }
         return true
     }
@@ -48,23 +65,18 @@ final class FleetReadWaiters {
     /// Makes a request for a token that this reader lacks wait for one read of etcd.
     ///
     /// - Returns: `true` if the request was taken.
-    private func look(
-        for query: TokenQuery,
-        _ call: PendingTokenRequest,
-        _ timeout: Duration,
-        in agent: isolated SessionAgent
-    ) -> Bool {
+    private func look(for query: TokenQuery, _ call: PendingTokenRequest, _ timeout: Duration) -> Bool {
         let name = call.session
-        let moment = agent.moment
-        let isLacking = agent.ask(name) { session, _ in
+        let moment = timekeeper.moment
+        let isLacking = registry.ask(name) { session, _ in
             session.lacksAsReader(
                 TokenRequirements(query, call, policy: session.policy, at: moment),
                 at: moment.now
             )
         }
         guard isLacking == true else { return false }
-        if let blank = agent.fleet.silence(on: name, in: agent) {
-            answer(call, blank, in: agent)
+        if let blank = fleet.silence(on: name) {
+            answer(call, blank)
             return true
         }
         guard !call.hasLooked, timeout > .zero else { return false }
@@ -74,61 +86,58 @@ final class FleetReadWaiters {
         latestLook += 1
         let number = latestLook
         looking[number] = waiting
-        eventLoop.scheduleTask(in: .nanoseconds(timeout.saturatedNanoseconds)) { [weak agent] in
-            agent?.assumeIsolated { $0.requests.tokens.fleetReadQueue.endLook(number, in: $0) }
+        eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(timeout.saturatedNanoseconds)) {
+            [weak self] in
+            self?.endLook(number)
         }
-        Task {
-            await agent.fleet.look(at: name, in: agent)
-            endLook(number, in: agent)
+        tasks.start {
+            await self.fleet.look(at: name)
+            self.endLook(number)
         }
         return true
     }
 
     /// Passes a request to the session, as its read has finished or its time has ended.
-    private func endLook(_ number: UInt64, in agent: isolated SessionAgent) {
+    private func endLook(_ number: UInt64) {
         guard let ended = looking.removeValue(forKey: number) else { return }
-        agent.requests.tokens.resume(ended, in: agent)
+        tokens?.resume(ended)
     }
 
     /// Fails a request that depends on a session whose record was not read yet.
     ///
     /// - Returns: `true` if the request has failed.
-    func refuse(_ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
-        guard let blank = agent.fleet.blank(of: call.session) else { return false }
-        answer(call, blank, in: agent)
+    func refuse(_ call: PendingTokenRequest) -> Bool {
+        guard let blank = fleet.blank(of: call.session) else { return false }
+        answer(call, blank)
         return true
     }
 
     /// Resumes the requests for a session, as its record was read or cannot be read.
-    func end(of name: SessionName, in agent: isolated SessionAgent) {
+    func end(of name: SessionName) {
         guard let ended = waiting.removeValue(forKey: name) else { return }
-        for waiting in ended { agent.requests.tokens.resume(waiting, in: agent) }
+        for waiting in ended { tokens?.resume(waiting) }
     }
 
-    private func endOverdue(of name: SessionName, in agent: isolated SessionAgent) {
-        let overdue = waiting[name]?.filter { $0.deadline <= agent.now } ?? []
-        waiting[name]?.removeAll { $0.deadline <= agent.now }
-        for waiting in overdue { answer(waiting.call, .awaited, in: agent) }
+    private func endOverdue(of name: SessionName) {
+        let overdue = waiting[name]?.filter { $0.deadline <= timekeeper.now } ?? []
+        waiting[name]?.removeAll { $0.deadline <= timekeeper.now }
+        for waiting in overdue { answer(waiting.call, .awaited) }
     }
 
-    private func answer(
-        _ call: PendingTokenRequest,
-        _ blank: FleetUnknownReason,
-        in agent: isolated SessionAgent
-    ) {
+    private func answer(_ call: PendingTokenRequest, _ blank: FleetUnknownReason) {
         let failure = RequestFailure(blank, of: call.session)
-        agent.requests.tokens.answer(failure, to: call, in: agent)
+        tokens?.answer(failure, to: call)
     }
 
     /// Fails all waiting requests, or only those for one session.
-    func refuse(_ failure: RequestFailure, for session: SessionName?, in agent: isolated SessionAgent) {
+    func refuse(_ failure: RequestFailure, for session: SessionName?) {
         for (name, refused) in waiting where session == nil || session == name {
             waiting[name] = nil
-            for one in refused { agent.requests.tokens.answer(failure, to: one.call, in: agent) }
+            for one in refused { tokens?.answer(failure, to: one.call) }
         }
         for (number, refused) in looking where session == nil || session == refused.call.session {
             looking[number] = nil
-            agent.requests.tokens.answer(failure, to: refused.call, in: agent)
+            tokens?.answer(failure, to: refused.call)
         }
     }
 }

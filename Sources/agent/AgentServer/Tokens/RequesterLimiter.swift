@@ -51,29 +51,34 @@ final class RequesterLimiter {
     /// The minimum time between two refreshes of a valid token for peers of sockets: 60 seconds.
     private static let refreshPause = Duration.seconds(60)
 
+    private let timekeeper: any Timekeeper
     private let eventLoop: any EventLoop
+    /// The action when a request may have waited too long.
+    var onOverdue: () -> Void = {}
     private var uses: [Requester: RequesterQueue] = [:]
     /// The requester of each connection that has a turn or waits for one.
     private var requesters: [ObjectIdentifier: Requester] = [:]
     /// The time of the latest refresh of a valid token for peers, by session.
     private var refreshes: [SessionName: Instant] = [:]
 
-    init(eventLoop: any EventLoop) {
+    init(timekeeper: any Timekeeper, eventLoop: any EventLoop) {
+        self.timekeeper = timekeeper
         self.eventLoop = eventLoop
     }
 
     /// Admits a request, or makes it wait for its turn.
-    func admit(_ waiting: DeferredTokenRequest, in agent: isolated SessionAgent) -> Admission {
+    func admit(_ waiting: DeferredTokenRequest) -> Admission {
         let connection = waiting.call.connection
         let requester = Requester(waiting.call)
         guard !begin(waiting.turn, for: connection, of: requester) else { return .begins }
-        let timeout = waiting.deadline - agent.now
+        let timeout = waiting.deadline - timekeeper.now
         guard timeout > .zero else { return .isTooLate }
         connection.awaited = .turn
         requesters[ObjectIdentifier(connection)] = requester
         uses[requester]?.waiting.append(waiting)
-        eventLoop.scheduleTask(in: .nanoseconds(timeout.saturatedNanoseconds)) { [weak agent] in
-            agent?.assumeIsolated { $0.requests.tokens.endOverdueTurns(in: $0) }
+        eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(timeout.saturatedNanoseconds)) {
+            [weak self] in
+            self?.onOverdue()
         }
         return .waits
     }

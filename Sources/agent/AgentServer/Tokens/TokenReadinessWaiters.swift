@@ -24,68 +24,86 @@ final class TokenReadinessWaiters {
     /// does nothing else.
     private static let timeout = Duration.seconds(10)
 
+    private let registry: SessionRegistry
+    private let refreshes: RefreshCoordinator
+    private let phase: AgentPhase
+    private let clocks: ClockStepDetector
+    private let timekeeper: any Timekeeper
+    private let eventLoop: any EventLoop
     private var waiting: [WaiterID: Waiting] = [:]
     /// The next waiter ID, far from those of programs' requests (from one), files (from the middle) and
     /// sources (down from the maximum).
     private var next: UInt64 = 1 << 62
 
-    /// Obtains a token for `session` and calls `done` once, at the latest after ``timeout``.
-    func prepare(
-        _ session: SessionName,
-        in agent: isolated SessionAgent,
-        then done: @escaping Completion
+    init(
+        registry: SessionRegistry,
+        refreshes: RefreshCoordinator,
+        phase: AgentPhase,
+        clocks: ClockStepDetector,
+        timekeeper: any Timekeeper,
+        eventLoop: any EventLoop
     ) {
-        agent.rest.clocks.compare(in: agent)
-        if agent.isServing, agent.sessions[session]?.standing(at: agent.now) != nil { return done(nil) }
+        self.registry = registry
+        self.refreshes = refreshes
+        self.phase = phase
+        self.clocks = clocks
+        self.timekeeper = timekeeper
+        self.eventLoop = eventLoop
+    }
+
+    /// Obtains a token for `session` and calls `done` once, at the latest after ``timeout``.
+    func prepare(_ session: SessionName, then done: @escaping Completion) {
+        clocks.compare()
+        if phase.isServing, registry[session]?.standing(at: timekeeper.now) != nil { return done(nil) }
         let waiter = WaiterID(rawValue: next)
         next += 1
         let timeout = TimeAmount.nanoseconds(Self.timeout.saturatedNanoseconds)
-        let limit = agent.eventLoop.scheduleTask(in: timeout) { [weak agent] in
-            guard let agent else { return }
-            agent.assumeIsolated { $0.requests.tokens.preparations.giveUp(waiter, in: $0) }
+        let limit = eventLoop.assumeIsolated().scheduleTask(in: timeout) { [weak self] () -> Void in
+            self?.giveUp(waiter)
         }
         waiting[waiter] = Waiting(session: session, done: done, end: .now() + timeout, limit: limit)
-        askUnlessLocked(for: waiter, in: agent)
+        askUnlessLocked(for: waiter)
     }
 
-    private func askUnlessLocked(for waiter: WaiterID, in agent: isolated SessionAgent) {
-        if agent.isServing || agent.phase == .stopping { ask(for: waiter, in: agent) }
+    private func askUnlessLocked(for waiter: WaiterID) {
+        if phase.isServing || phase.current == .stopping { ask(for: waiter) }
     }
 
     /// The number of waiters.
     var count: Int { waiting.count }
 
     /// Sends the requests of all waiters to their sessions, as the agent is serving again.
-    func proceed(in agent: isolated SessionAgent) {
-        for waiter in waiting.keys.sorted(by: { $0.rawValue < $1.rawValue }) { ask(for: waiter, in: agent) }
+    func proceed() {
+        for waiter in waiting.keys.sorted(by: { $0.rawValue < $1.rawValue }) { ask(for: waiter) }
     }
 
-    private func ask(for waiter: WaiterID, in agent: isolated SessionAgent) {
+    private func ask(for waiter: WaiterID) {
         guard let name = waiting[waiter]?.session, waiting[waiter]?.isAsked == false else { return }
-        guard agent.isServing else { return finish(waiter, agent.stopping) }
-        guard agent.sessions[name] != nil else { return finish(waiter, .unknown(name)) }
+        guard phase.isServing else { return finish(waiter, phase.refusal) }
+        guard registry[name] != nil else { return finish(waiter, .unknown(name)) }
         waiting[waiter]?.isAsked = true
-        agent.apply(name) { session, moment in
+        registry.apply(name) { session, moment in
             session.tokenRequested(
                 by: waiter,
                 TokenRequirements(deadline: moment.now + Self.timeout),
                 at: moment
             )
         }
-        agent.refreshes.tokenRequest(name, in: agent)
+        refreshes.tokenRequest(name)
     }
 
     /// Handles the reply of a session to a waiter.
     ///
     /// - Returns: `true` if the waiter is one of these.
-    func answer(_ waiter: WaiterID, _ reply: Reply, in agent: isolated SessionAgent) -> Bool {
+    func answer(_ waiter: WaiterID, _ reply: Reply) -> Bool {
         guard let session = waiting[waiter]?.session else { return false }
         switch reply {
         case .token: finish(waiter, nil)
         case .failure(.temporarilyUnavailable(_, let delay?)) where lasts(waiter, for: delay):
             waiting[waiter]?.isAsked = false
-            agent.eventLoop.scheduleTask(in: .nanoseconds(delay.saturatedNanoseconds)) { [weak agent] in
-                agent?.assumeIsolated { $0.requests.tokens.preparations.askUnlessLocked(for: waiter, in: $0) }
+            eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay.saturatedNanoseconds)) {
+                [weak self] in
+                self?.askUnlessLocked(for: waiter)
             }
         case .failure(let failure): finish(waiter, RequestFailure(failure, of: session))
         }
@@ -98,13 +116,9 @@ final class TokenReadinessWaiters {
     }
 
     /// Tells all waiters, or only those for one session, that there will be no token.
-    func refuse(
-        _ failure: RequestFailure,
-        for session: SessionName? = nil,
-        in agent: isolated SessionAgent
-    ) {
+    func refuse(_ failure: RequestFailure, for session: SessionName? = nil) {
         for (waiter, entry) in waiting where session == nil || entry.session == session {
-            withdraw(waiter, in: agent)
+            withdraw(waiter)
             finish(waiter, failure)
         }
     }
@@ -112,23 +126,23 @@ final class TokenReadinessWaiters {
     /// Withdraws the waiters' requests from the sessions, as the agent locks.
     ///
     /// The waiters keep waiting.
-    func withdrawAll(in agent: isolated SessionAgent) {
-        for waiter in waiting.keys { withdraw(waiter, in: agent) }
+    func withdrawAll() {
+        for waiter in waiting.keys { withdraw(waiter) }
     }
 
-    private func giveUp(_ waiter: WaiterID, in agent: isolated SessionAgent) {
+    private func giveUp(_ waiter: WaiterID) {
         let failure = RequestFailure(
             code: .temporarilyUnavailable,
             message: "no token within \(Self.timeout.wholeSeconds) s"
         )
-        withdraw(waiter, in: agent)
-        finish(waiter, agent.isServing ? failure : agent.stopping)
+        withdraw(waiter)
+        finish(waiter, phase.isServing ? failure : phase.refusal)
     }
 
-    private func withdraw(_ waiter: WaiterID, in agent: isolated SessionAgent) {
+    private func withdraw(_ waiter: WaiterID) {
         guard let session = waiting[waiter]?.session, waiting[waiter]?.isAsked == true else { return }
         waiting[waiter]?.isAsked = false
-        agent.apply(session) { session, _ in session.requestWithdrawn(by: waiter) }
+        registry.apply(session) { session, _ in session.requestWithdrawn(by: waiter) }
     }
 
     private func finish(_ waiter: WaiterID, _ failure: RequestFailure?) {

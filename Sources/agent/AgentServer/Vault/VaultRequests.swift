@@ -6,28 +6,58 @@ import NIOCore
 import Text
 import TokenCore
 
+/// Locks and unlocks the agent as a whole.
+protocol AgentLocking: AnyObject, Sendable {
+    /// Erases all keys and secrets, after requests in flight.
+    func lock(by origin: RequestInitiator) async
+    /// Unlocks the store and serves its sessions.
+    func unlock(passphrase: [UInt8]?, by origin: RequestInitiator) async throws(RequestFailure)
+}
+
 /// The requests to lock and unlock the store, and to change its unlock methods.
 ///
-/// - Entry points: ``serveLock(on:in:)``, ``serveUnlock(_:on:in:)``, ``openStore(_:isolation:)`` and one
+/// - Entry points: ``serveLock(on:)``, ``serveUnlock(_:on:)``, ``openStore(_:)`` and one
 ///   function per change.
 /// - May not: compare a passphrase or key outside of the queue of unlock attempts.
 /// - Runs on: the agent's event loop, to which it is confined.
 final class VaultRequests {
     private let store: any StoreControlling
+    private let storeThread: StoreThread
+    private let configuration: LiveConfiguration
+    private let phase: AgentPhase
     private let confirmations: Confirmations
+    private let events: Subscriptions
+    private let audit: AuditLog
+    private let log: SessionLog
+    private let tasks: LoopTasks
+    /// The agent, which locks and unlocks; set once it exists.
+    weak var agent: (any AgentLocking)?
     private let guesses: UnlockAttemptQueue
     /// Whether the user is being prompted to confirm a change of the unlock methods.
     private var asksPerson = false
 
     init(
-        store: any StoreControlling,
-        timekeeper: any Timekeeper,
-        eventLoop: any EventLoop,
-        confirmations: Confirmations
+        ports: AgentPorts,
+        storeThread: StoreThread,
+        configuration: LiveConfiguration,
+        phase: AgentPhase,
+        confirmations: Confirmations,
+        events: Subscriptions,
+        audit: AuditLog,
+        log: SessionLog,
+        tasks: LoopTasks,
+        eventLoop: any EventLoop
     ) {
-        self.store = store
+        store = ports.store
+        self.storeThread = storeThread
+        self.configuration = configuration
+        self.phase = phase
         self.confirmations = confirmations
-        guesses = UnlockAttemptQueue(eventLoop: eventLoop, timekeeper: timekeeper)
+        self.events = events
+        self.audit = audit
+        self.log = log
+        self.tasks = tasks
+        guesses = UnlockAttemptQueue(eventLoop: eventLoop, timekeeper: ports.timekeeper)
     }
 
     /// Begins the next unlock attempt if enough time has passed.
@@ -43,17 +73,14 @@ final class VaultRequests {
     /// Waits until no unlock attempt is active any more.
     ///
     /// Call ``close()`` first.
-    func finish(isolation: isolated (any Actor)? = #isolation) async {
+    func finish() async {
         await guesses.finish()
     }
 
     /// Opens the store on the thread of unlock attempts.
     ///
     /// - Returns: The reason the store stays locked, or `nil` if it is open.
-    func openStore(
-        _ passphrase: [UInt8]?,
-        isolation: isolated (any Actor)? = #isolation
-    ) async -> StoreAccessError? {
+    func openStore(_ passphrase: [UInt8]?) async -> StoreAccessError? {
         let store = store
         do throws(StoreAccessError) {
             if let passphrase {
@@ -74,25 +101,21 @@ final class VaultRequests {
     /// Serves `POST /v1/lock`.
     ///
     /// The response is sent when the keys are erased.
-    func serveLock(on connection: Connection, in agent: isolated SessionAgent) {
-        Task {
-            await agent.lock(by: .peer(of: connection))
-            connection.answer(.message(LockStateMessage { $0.locked = !agent.isServing }))
+    func serveLock(on connection: Connection) {
+        tasks.start {
+            await self.agent?.lock(by: .peer(of: connection))
+            connection.answer(.message(LockStateMessage { $0.locked = !self.phase.isServing }))
         }
     }
 
     /// Serves `POST /v1/unlock`.
-    func serveUnlock(
-        _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    func serveUnlock(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
         let passphrase = try RequestBody(request.body, UnlockMembers.self).value(\.passphrase)
-        Task {
+        tasks.start {
             do throws(RequestFailure) {
-                let origin = AuditRecord.Initiator.peer(of: connection)
-                try await agent.unlock(passphrase: passphrase.map { Array($0.utf8) }, by: origin)
-                connection.answer(.message(LockStateMessage { $0.locked = !agent.isServing }))
+                let origin = RequestInitiator.peer(of: connection)
+                try await self.agent?.unlock(passphrase: passphrase.map { Array($0.utf8) }, by: origin)
+                connection.answer(.message(LockStateMessage { $0.locked = !self.phase.isServing }))
             } catch {
                 connection.answer(HTTPResponse(error))
             }
@@ -100,34 +123,26 @@ final class VaultRequests {
     }
 
     /// Serves `GET /v1/vault`.
-    func serveStatus(on connection: Connection, in agent: isolated SessionAgent) {
-        agent.storeThread.run {
+    func serveStatus(on connection: Connection) {
+        storeThread.run {
             $0.vaultStatus()
         } then: { [self] status in
-            connection.answer(.message(status.wire(proofRequest(status, in: agent))))
+            connection.answer(.message(status.wire(proofRequest(status))))
         }
     }
 
     /// Serves `POST /v1/vault/init`.
-    func serveInitialization(
-        _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    func serveInitialization(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
         let (slot, proof) = try Self.slot(request)
-        change(.made, proof: proof, on: connection, in: agent) { store, proof throws(StoreAccessError) in
+        change(.made, proof: proof, on: connection) { store, proof throws(StoreAccessError) in
             try store.initialize(slot, proof)
         }
     }
 
     /// Serves `POST /v1/vault/slots`.
-    func serveSlotAddition(
-        _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    func serveSlotAddition(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
         let (slot, proof) = try Self.slot(request)
-        change(.slotAdded, proof: proof, on: connection, in: agent) { store, proof throws(StoreAccessError) in
+        change(.slotAdded, proof: proof, on: connection) { store, proof throws(StoreAccessError) in
             try store.addSlot(slot, proof)
         }
     }
@@ -141,11 +156,10 @@ final class VaultRequests {
     func serveSlotRemoval(
         _ index: Int,
         _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
+        on connection: Connection
     ) throws(RequestFailure) {
         let proof = try VaultProof(try RequestBody(request.body, SlotRemovalMembers.self))
-        change(.slotRemoved, proof: proof, on: connection, in: agent) {
+        change(.slotRemoved, proof: proof, on: connection) {
             store,
             proof throws(StoreAccessError) in
             try store.removeSlot(index, proof)
@@ -153,15 +167,11 @@ final class VaultRequests {
     }
 
     /// Serves `POST /v1/vault/passwd`, where the old passphrase is the proof.
-    func servePassphraseChange(
-        _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    func servePassphraseChange(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
         let body = try RequestBody(request.body, PassphraseChangeMembers.self)
         let old = Array(try body.required(\.old).utf8)
         let new = Array(try body.required(\.new).utf8)
-        change(.passphraseChanged, proof: .passphrase(old), on: connection, in: agent) {
+        change(.passphraseChanged, proof: .passphrase(old), on: connection) {
             store,
             _ throws(StoreAccessError) in
             try store.changePassphrase(from: old, to: new)
@@ -171,13 +181,9 @@ final class VaultRequests {
     /// Serves `POST /v1/vault/rekey`.
     ///
     /// If a slot has a passphrase, it is required.
-    func serveRekey(
-        _ request: HTTPRequest,
-        on connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    func serveRekey(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
         let proof = try VaultProof(try RequestBody(request.body, RekeyMembers.self))
-        change(.rekeyed, proof: proof, on: connection, in: agent) { store, proof throws(StoreAccessError) in
+        change(.rekeyed, proof: proof, on: connection) { store, proof throws(StoreAccessError) in
             try store.rekey(proof)
         }
     }
@@ -189,29 +195,27 @@ final class VaultRequests {
         _ kind: VaultChangeKind,
         proof: VaultProof?,
         on connection: Connection,
-        in agent: isolated SessionAgent,
         _ change: @escaping @Sendable (any StoreControlling, VaultProof) throws(StoreAccessError) -> Void
     ) {
         let store = store
-        Task {
+        tasks.start {
             do throws(RequestFailure) {
                 let proof =
-                    if let proof { proof } else { try await proveByPerson(kind, for: connection, in: agent) }
-                let status = try await tried { () throws(StoreAccessError) in
+                    if let proof { proof } else { try await self.proveByPerson(kind, for: connection) }
+                let status = try await self.tried { () throws(StoreAccessError) in
                     try change(store, proof)
                     return store.vaultStatus()
                 }
-                tellChange(kind, by: connection, in: agent)
-                connection.answer(.message(status.wire(proofRequest(status, in: agent))))
+                self.tellChange(kind, by: connection)
+                connection.answer(.message(status.wire(self.proofRequest(status))))
             } catch {
-                agent.audit.add(kind.action, .failed, by: .peer(of: connection))
+                self.audit.add(kind.action, .failed, by: .peer(of: connection))
                 connection.answer(HTTPResponse(error))
             }
         }
     }
 
     private func tried<Value: Sendable>(
-        isolation: isolated (any Actor)? = #isolation,
         _ guess: @escaping @Sendable () throws(StoreAccessError) -> Value
     ) async throws(RequestFailure) -> Value {
         do throws(StoreAccessError) {
@@ -226,10 +230,9 @@ final class VaultRequests {
     /// - Throws: ``RequestFailure`` if another proof is required, or the user does not agree.
     private func proveByPerson(
         _ kind: VaultChangeKind,
-        for connection: Connection,
-        in agent: isolated SessionAgent
+        for connection: Connection
     ) async throws(RequestFailure) -> VaultProof {
-        let tokenRequest = proofRequest(store.vaultStatus(), in: agent)
+        let tokenRequest = proofRequest(store.vaultStatus())
         guard tokenRequest == .confirm else { throw tokenRequest.refusal }
         guard !asksPerson else {
             let message = "another confirmation prompt is open"
@@ -243,32 +246,26 @@ final class VaultRequests {
             "TOKENAGENT_PEER_UID": "\(connection.caller.peer.userID)",
             "TOKENAGENT_QUESTION": "\(who) wants to \(kind.words). Allow it?",
         ]
-        let objection = await confirmations.ask(environment, within: Confirmations.maximumTimeout, in: agent)
+        let objection = await confirmations.ask(environment, within: Confirmations.maximumTimeout)
         if let objection { throw RequestFailure(code: .denied, message: objection) }
         return .confirmed
     }
 
-    private func proofRequest(_ status: VaultStatus, in agent: isolated SessionAgent) -> RequiredVaultProof {
-        RequiredVaultProof(status, canAskPerson: !agent.configuration.current.confirmCommand.isEmpty)
+    private func proofRequest(_ status: VaultStatus) -> RequiredVaultProof {
+        RequiredVaultProof(status, canAskPerson: !configuration.current.confirmCommand.isEmpty)
     }
 
     /// Publishes that the unlock methods have changed, in the audit log, the log and an event.
-    private func tellChange(
-        _ kind: VaultChangeKind,
-        by connection: Connection,
-        in agent: isolated SessionAgent
-    ) {
-        agent.audit.add(kind.action, .done, by: .peer(of: connection))
-        agent.ports.logger.notice(
+    private func tellChange(_ kind: VaultChangeKind, by connection: Connection) {
+        audit.add(kind.action, .done, by: .peer(of: connection))
+        log.logger.notice(
             "unlock methods changed",
             metadata: [
                 "change": "\(kind.rawValue)", "pid": "\(connection.caller.peer.processID)",
                 "uid": "\(connection.caller.peer.userID)",
             ]
         )
-        let time = agent.moment.wallTime
-        let event = AgentEvent(.vaultChanged, session: nil, time: time, reason: kind.rawValue)
-        agent.requests.events.publish(event, in: agent)
+        events.publish(.vaultChanged, because: kind.rawValue)
     }
 }
 

@@ -16,8 +16,7 @@ import TokenCore
         looks: [(jobs: Int, underWay: Int)],
         expected: [Bool]
     ) {
-        let clocks = ClockStepDetector(at: Moment(now: .seconds(0), wallTime: WallTime(secondsSince1970: 0)))
-        var rest = IdleDetector({}, clocks: clocks)
+        let rest = IdleDetector {}
         #expect(looks.map { rest.begins(jobs: $0.jobs, isWorking: $0.underWay > 0) } == expected)
     }
 
@@ -73,5 +72,5 @@ import TokenCore
 
 extension SessionAgent {
     /// Does what disturbs a rest without being work.
-    fileprivate func disturbRest() { rest.again() }
+    fileprivate func disturbRest() { parts.idle.again() }
 }

@@ -8,7 +8,9 @@ import TokenCore
 
 extension SessionAgent {
     /// Returns `true` if a refresh of the session has begun.
-    fileprivate func hasBegun(_ name: SessionName) -> Bool { sessions[name]?.session.attemptInFlight != nil }
+    fileprivate func hasBegun(_ name: SessionName) -> Bool {
+        parts.registry[name]?.session.attemptInFlight != nil
+    }
 }
 
 /// The times at which the agent refreshes by itself.

@@ -136,5 +136,5 @@ private final class Gate: Sendable {
 
 extension SessionAgent {
     /// Waits until the agent has finished all pending work.
-    fileprivate func endWork() async { await work.drain(within: .seconds(60)) }
+    fileprivate func endWork() async { await parts.work.drain(within: .seconds(60)) }
 }

@@ -164,20 +164,21 @@ final class AgentHarness: Sendable {
 
 /// Internal state of the agent that tests wait for.
 extension SessionAgent {
-    var storeJobs: Int { storeThread.jobs }
+    var storeJobs: Int { parts.storeThread.jobs }
+    var isLocked: Bool { parts.phase.isLocked }
     var waitingCalls: Int { requests.tokens.waitingCount }
     var waitingPreparations: Int { requests.tokens.preparations.count }
     var waitingArrivals: Int { requests.arrivals.count }
-    var subscriberCount: Int { requests.events.count }
+    var subscriberCount: Int { parts.events.count }
     /// The number of peers that are being inspected for the audit log.
     var looksUnderWay: Int { requests.examiner.looksUnderWay }
     /// The number of requests that wait because of the limit of their socket or program.
     var turnsAwaited: Int { requests.waitingForTurn }
-    var heldAttempts: Int { refreshes.count(at: .held) }
+    var heldAttempts: Int { parts.refreshes.count(at: .held) }
 
     /// The number of attempts that count against the limits of their issuers.
     var admittedAttempts: Int {
-        [.admitted, .reserving, .sent].map { refreshes.count(at: $0) }.reduce(0, +)
+        [.admitted, .reserving, .sent].map { parts.refreshes.count(at: $0) }.reduce(0, +)
     }
 }
 

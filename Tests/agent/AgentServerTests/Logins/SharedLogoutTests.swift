@@ -185,6 +185,6 @@ struct SharedLogoutTests {
 extension SessionAgent {
     /// Requests a logout again, as a caller does that has waited too long for the previous logout.
     fileprivate func logOutAgain(of name: SessionName) {
-        apply(name) { session, moment in session.logoutRequested(local: false, at: moment) }
+        parts.registry.apply(name) { session, moment in session.logoutRequested(local: false, at: moment) }
     }
 }

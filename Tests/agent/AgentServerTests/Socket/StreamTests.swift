@@ -186,20 +186,20 @@ private struct Flood: Sendable {
 
 extension SessionAgent {
     /// Peers that follow events or the audit log.
-    fileprivate var streamCount: Int { subscriberCount + audit.followerCount }
+    fileprivate var streamCount: Int { subscriberCount + parts.audit.followerCount }
 
     fileprivate func announce(events: Int) {
         let message = String(repeating: "x", count: 500)
         let time = ports.timekeeper.wallTime
         for _ in 0..<events {
             let event = AgentEvent(.refreshFailed, session: nil, time: time, message: message)
-            requests.events.publish(event, in: self)
+            parts.events.publish(event)
         }
     }
 
     fileprivate func announceExpiry() {
         let event = AgentEvent(.expiring, session: nil, time: ports.timekeeper.wallTime)
-        requests.events.publish(event, in: self)
+        parts.events.publish(event)
     }
 
     /// 75 kB of events.
@@ -212,8 +212,8 @@ extension SessionAgent {
             session: AgentHarness.work,
             subject: .accessToken,
             decision: .served,
-            origin: AuditRecord.Initiator(PeerCredentials(processID: 1, userID: 1), nil)
+            origin: RequestInitiator(PeerCredentials(processID: 1, userID: 1), nil)
         )
-        audit.followers.written(Array(repeating: record, count: 850))
+        parts.audit.followers.written(Array(repeating: record, count: 850))
     }
 }
