@@ -36,7 +36,7 @@ extension Session {
         let held = heldSecrets
         ended.reduce(to: remains ?? self.remains(probeAt: probeAt))
         guard reason.consequences.allowsSilentLogin, !policy.silentLogins.isEmpty, progress == nil else {
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
             return recordEnd(ended, at: moment) + announce(ended, at: moment)
                 + erase(held.subtracting(heldSecrets))
         }
@@ -47,7 +47,7 @@ extension Session {
     /// Begins a noninteractive login.
     private mutating func logInSilently(_ ended: EndedLogin, account: String?) -> [Effect] {
         let number = nextSilentLogin()
-        state = .reauthenticating(ended, number)
+        become(.reauthenticating(ended, number))
         return [.reauthenticate(number, policy.silentLogins, account: account)]
     }
 
@@ -58,7 +58,7 @@ extension Session {
         else {
             var ended = ended
             ended.silentRetry = nil
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
             return []
         }
         return logInSilently(ended, account: login.account)
@@ -103,12 +103,12 @@ extension Session {
                 : nil
             let held = heldSecrets
             ended.reduce(to: .refreshToken)
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
             // The user is notified once.
             let told = former == nil ? announce(ended, at: moment) : settleAll(loginRequired, at: moment.now)
             return recordEnd(ended, at: moment) + told + erase(held.subtracting(heldSecrets))
         case .cancelled:
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
             return announce(ended, at: moment)
         }
     }
@@ -118,7 +118,7 @@ extension Session {
     /// Its result will be late.
     mutating func abandonSilentLogin(at moment: Moment) -> [Effect] {
         guard case .reauthenticating(let ended, _) = state else { return [] }
-        state = .loggedOut(ended)
+        become(.loggedOut(ended))
         return settleAll(loginRequired, at: moment.now)
     }
 
@@ -130,7 +130,7 @@ extension Session {
         setback.nextTry = min(setback.nextTry, moment.now + delay)
         setback.failures = 0
         setback.reason = .networkBack
-        state = .retrying(login, setback)
+        become(.retrying(login, setback))
         return []
     }
 
@@ -144,7 +144,7 @@ extension Session {
     /// Sends the quarantined refresh token once more, in the background.
     mutating func probe(_ ended: EndedLogin, _ login: Login, at moment: Moment) -> [Effect] {
         let attempt = makeAttempt(.primary, login, setback: nil, reason: .due, at: moment.now)
-        state = .probing(ended, login, attempt)
+        become(.probing(ended, login, attempt))
         return begin(attempt, login, at: moment)
     }
 
@@ -175,7 +175,7 @@ extension Session {
         let held = heldSecrets
         let isFinal = failure.kind == .sessionOver && former == nil
         ended.reduce(to: isFinal ? .nothing : remains(probeAt: probeAt))
-        state = .loggedOut(ended)
+        become(.loggedOut(ended))
         return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets))
     }
 
@@ -220,7 +220,7 @@ extension Session {
         guard case .suspended(var login, _) = state else { return [] }
         login.refusals = [:]
         // The reason may be gone with the old configuration.
-        state = .ready(login)
+        become(.ready(login))
         return start(.primary, login, setback: nil, reason: .person, at: moment)
     }
 }

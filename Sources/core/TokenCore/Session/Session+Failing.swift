@@ -67,7 +67,7 @@ extension Session {
         setback.reason = attempt.reason
         setback.latest = latest
         setback.nextTry = nextTry
-        state = .retrying(login, setback)
+        become(.retrying(login, setback))
         return answerAfterFailure(setback, at: moment.now)
     }
 
@@ -155,7 +155,7 @@ extension Session {
     ) -> [Effect] {
         var login = login
         if let own = login.primary?.secret { login.refuse(own, nil, at: moment.now) }
-        state = .ready(login)
+        become(.ready(login))
         storage.owe(at: moment.now)
         guard login.renewal != .impossible else {
             let message = Session.noRefreshTokenMessage + ", and the server rejected the access token"
@@ -212,7 +212,7 @@ extension Session {
         // The cause still has to be corrected: this failure says nothing about it.
         if let suspension = attempt.suspension, login.renewal != .withoutLogin {
             let retryAt = max(setback.nextTry, moment.now + RetrySchedule.unconfirmedFixRetry)
-            state = .suspended(login, Suspension(failure: suspension.failure, retryAt: retryAt))
+            become(.suspended(login, Suspension(failure: suspension.failure, retryAt: retryAt)))
             let wait = retryAt - moment.now
             return told
                 + settleAll(
@@ -220,7 +220,7 @@ extension Session {
                     at: moment.now
                 )
         }
-        state = .retrying(login, setback)
+        become(.retrying(login, setback))
         return told + answerAfterFailure(setback, at: moment.now)
     }
 
@@ -261,7 +261,7 @@ extension Session {
             let delay = RetrySchedule.backoff(failures: suspension.failures, cap: cap, jitter: jitter)
             suspension.retryAt = moment.now + max(delay, failure.retryAfter ?? .zero)
         }
-        state = .suspended(login, suspension)
+        become(.suspended(login, suspension))
         return release(attempt, login, after: failure.kind)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
             + settleAll(misconfigured(by: failure), at: moment.now)
@@ -285,7 +285,7 @@ extension Session {
             until: moment.now + delay
         )
         login.refuse(refusal, of: variant, at: moment.now)
-        state = .ready(login)
+        become(.ready(login))
         return release(attempt, login, after: failure.kind)
             + settleAll(misconfigured(by: refusal), variant: variant, at: moment.now)
             + advance(wanting: nextWanted(at: moment.now), at: moment)

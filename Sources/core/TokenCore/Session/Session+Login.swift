@@ -64,7 +64,7 @@ extension Session {
         let held = heldSecrets
         let replaced = isDurable && !policy.isShared ? revocable : nil
         progress = nil
-        state = .ready(adopted)
+        become(.ready(adopted))
         let serverClockAhead = history.serverClockAhead
         history = RefreshHistory()
         history.heard(serverClockAhead: serverClockAhead)
@@ -83,12 +83,12 @@ extension Session {
         switch state {
         case .refreshing(let login, let attempt):
             guard case .committing(_, let renewed, _) = attempt.phase else {
-                state = .ready(login)
+                become(.ready(login))
                 return
             }
-            state = .ready(renewed)
+            become(.ready(renewed))
         case .probing(let ended, _, _):
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
         case .loggedOut, .reauthenticating, .ready, .retrying, .suspended:
             break
         }

@@ -11,7 +11,7 @@ extension Session {
         let message = "logged out by the user"
         var ended = EndedLogin(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
         ended.isHereAlone = local && policy.isShared
-        state = .loggedOut(ended)
+        become(.loggedOut(ended))
         storage = StorageHealth()
         let told = interrupted + settleAll(loginRequired, at: moment.now)
         guard let leaving, !local else {
@@ -43,7 +43,7 @@ extension Session {
             at: moment.wallTime,
             afterlife: .revoking(login, request, retryAt: nil, failures: 0, givenUpAt: givenUpAt)
         )
-        state = .loggedOut(ended)
+        become(.loggedOut(ended))
         let record = ended.snapshot(at: moment).map { [Effect.commit(nextCommit(), $0)] } ?? []
         return record + [.revoke(request)]
     }
@@ -82,7 +82,7 @@ extension Session {
             let result = result(of: outcome)
             ended.afterlife = .none
             if let leftover = result.leftover { ended.message += "; \(leftover)" }
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
             return [.forget] + erase(login.secrets) + notice(of: result, afterTries: failures)
                 + [.finishLogout(result)] + startIfWanted(at: moment)
         }
@@ -94,7 +94,7 @@ extension Session {
             failures: failures + 1,
             givenUpAt: givenUpAt
         )
-        state = .loggedOut(ended)
+        become(.loggedOut(ended))
         return [.finishLogout(.notYetRevoked(message: failure.message))] + startIfWanted(at: moment)
     }
 

@@ -12,8 +12,8 @@ extension Session {
         set {
             guard let newValue else { return }
             switch state {
-            case .refreshing(let login, _): state = .refreshing(login, newValue)
-            case .probing(let ended, let login, _): state = .probing(ended, login, newValue)
+            case .refreshing(let login, _): become(.refreshing(login, newValue))
+            case .probing(let ended, let login, _): become(.probing(ended, login, newValue))
             case .loggedOut, .reauthenticating, .ready, .retrying, .suspended: break
             }
         }
@@ -30,8 +30,8 @@ extension Session {
         set {
             guard let newValue else { return }
             switch state {
-            case .refreshing(_, let attempt): state = .refreshing(newValue, attempt)
-            case .probing(let ended, _, let attempt): state = .probing(ended, newValue, attempt)
+            case .refreshing(_, let attempt): become(.refreshing(newValue, attempt))
+            case .probing(let ended, _, let attempt): become(.probing(ended, newValue, attempt))
             case .loggedOut, .reauthenticating, .ready, .retrying, .suspended: break
             }
         }
@@ -152,7 +152,7 @@ extension Session {
         obsolete: Set<SecretID>,
         at moment: Moment
     ) -> [Effect] {
-        state = .ready(renewed)
+        become(.ready(renewed))
         history.succeeded(for: attempt.reason, at: moment.wallTime)
         var effects = answerSatisfiedRequests(fresh: attempt.variant, at: moment.now)
         effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
@@ -265,7 +265,7 @@ extension Session {
         guard isRenewed(variant, login) else { return [] }
         var attempt = makeAttempt(variant, login, setback: setback, reason: reason, at: moment.now)
         if case .suspended(_, let suspension) = state { attempt.suspension = suspension }
-        state = .refreshing(login, attempt)
+        become(.refreshing(login, attempt))
         return begin(attempt, login, at: moment)
     }
 

@@ -19,25 +19,25 @@ extension Session {
         interruption: InterruptedRefresh?,
         at moment: Moment
     ) {
-        self.init(name: name, policy: policy)
         var login = Login(snapshot, at: moment)
         login.delegateRefresh(to: policy)
         if let interruption {
             login.use = .unanswered
             login.interruptions = interruption.starts
         }
-        restoredAt = moment.now
-        state = Session.restoredState(snapshot, login, policy, interruption, at: moment)
+        var state = Session.restoredState(snapshot, login, policy, interruption, at: moment)
         if policy.isShared, snapshot.isHereAlone, case .loggedOut(var ended) = state {
             ended.isHereAlone = true
             state = .loggedOut(ended)
         }
+        self.init(name: name, policy: policy, restored: state)
+        restoredAt = moment.now
     }
 
     /// Creates a session whose record could not be used.
     package init(lost reason: EndReason, message: String, name: SessionName, policy: SessionPolicy) {
-        self.init(name: name, policy: policy)
-        state = .loggedOut(EndedLogin(reason: reason, message: message, afterlife: .none))
+        let ended = EndedLogin(reason: reason, message: message, afterlife: .none)
+        self.init(name: name, policy: policy, restored: .loggedOut(ended))
     }
 
     private static func restoredState(

@@ -36,7 +36,7 @@ extension Session {
     package mutating func rejoined() -> [Effect] {
         guard case .loggedOut(var ended) = state else { return [] }
         ended.isHereAlone = false
-        state = .loggedOut(ended)
+        become(.loggedOut(ended))
         return []
     }
 
@@ -60,7 +60,7 @@ extension Session {
             adopted.noticedEnd = login.noticedEnd
         }
         let held = heldSecrets
-        state = .ready(adopted)
+        become(.ready(adopted))
         storage = StorageHealth()
         history.renewed()
         let kind: SessionEvent.Kind = isNew ? .loggedIn : .refreshed
@@ -94,7 +94,7 @@ extension Session {
             afterlife: afterlife
         )
         ended.reduce(to: remains(probeAt: nil))
-        state = .loggedOut(ended)
+        become(.loggedOut(ended))
         return erase(held.subtracting(heldSecrets))
     }
 
@@ -106,8 +106,10 @@ extension Session {
         guard login != nil else { return [] }
         let held = heldSecrets
         let message = "logged out on another host"
-        state = .loggedOut(
-            EndedLogin(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
+        become(
+            .loggedOut(
+                EndedLogin(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
+            )
         )
         storage = StorageHealth()
         return settleAll(loginRequired, at: moment.now) + erase(held.subtracting(heldSecrets))
@@ -131,7 +133,7 @@ extension Session {
             return erase(adopted.secrets.subtracting(heldSecrets))
         }
         let held = heldSecrets
-        state = .ready(adopted)
+        become(.ready(adopted))
         let obsolete = erase(held.subtracting(heldSecrets))
         let silentLogins = policy.silentLogins
         if !mayLogInSilently { policy.silentLogins = [] }
@@ -168,11 +170,11 @@ extension Session {
         guard case .refreshing(let login, var attempt) = state else { return [] }
         let denial = ServingFailure.temporarilyUnavailable(message: message, retryAfter: nil)
         if let due = dueTime(of: login), due > moment.now {
-            state = .ready(login)
+            become(.ready(login))
             return settleAll(denial, at: moment.now)
         }
         attempt.denial = denial
-        state = .refreshing(login, attempt)
+        become(.refreshing(login, attempt))
         return failDeniedRequests()
     }
 

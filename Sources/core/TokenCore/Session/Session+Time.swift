@@ -63,7 +63,7 @@ extension Session {
         if wanted == nil, policy.roles == .variants, hasGoodOwnToken(at: moment.now),
             dueTime(of: login).map({ $0 > moment.now }) ?? true
         {
-            state = .ready(login)
+            become(.ready(login))
             return []
         }
         return start(wanted ?? .primary, login, setback: setback, reason: setback.reason, at: moment)
@@ -225,7 +225,7 @@ extension Session {
         case .quarantined(let login, _, _) where ended.erasure.map { $0 <= moment.now } == true:
             var ended = ended
             ended.afterlife = .none
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
             return [.forget] + erase(login.secrets)
         case .quarantined(let login, _, let probeAt):
             guard let probeAt, probeAt <= moment.now else { return [] }
@@ -240,7 +240,7 @@ extension Session {
                 failures: failures,
                 givenUpAt: givenUpAt
             )
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
             return [.revoke(request)]
         }
     }
@@ -276,7 +276,7 @@ extension Session {
         if case .loggedOut(var ended) = state, ended.datedAt != nil {
             ended.afterlife.moveErasure(by: step)
             ended.datedAt = moment.now
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
         }
     }
 

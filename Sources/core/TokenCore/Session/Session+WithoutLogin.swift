@@ -43,7 +43,7 @@ extension Session {
         let login =
             ended.login.flatMap { $0.renewal == .withoutLogin ? $0 : nil }
             ?? Login(startingAt: moment, of: policy.madeOf)
-        state = .ready(login)
+        become(.ready(login))
         var obsolete = held.subtracting(login.secrets)
         var effects: [Effect] = []
         if case .revoking(_, let request, _, _, _) = ended.afterlife {
@@ -155,7 +155,7 @@ extension Session {
     ///
     /// Waiting requests go on waiting.
     private mutating func rest(_ reason: EndReason, _ message: String, remedy: Remedy? = nil) {
-        state = .loggedOut(EndedLogin(reason: reason, message: message, remedy: remedy, afterlife: .none))
+        become(.loggedOut(EndedLogin(reason: reason, message: message, remedy: remedy, afterlife: .none)))
         storage = StorageHealth()
     }
 

@@ -63,7 +63,7 @@ package struct Session: Sendable {
 
     package let name: SessionName
     package internal(set) var policy: SessionPolicy { didSet { revision &+= 1 } }
-    var state: State { didSet { revision &+= 1 } }
+    private(set) var state: State { didSet { revision &+= 1 } }
     /// A number that changes with everything that a ``CachedToken`` depends on.
     package private(set) var revision: UInt64 = 0
     var progress: LoginProgress?
@@ -87,6 +87,23 @@ package struct Session: Sendable {
         state = .loggedOut(
             EndedLogin(reason: .neverLoggedIn, message: "not logged in", afterlife: .none)
         )
+    }
+
+    /// Creates a session in the state that its record describes.
+    init(name: SessionName, policy: SessionPolicy, restored state: State) {
+        self.init(name: name, policy: policy)
+        self.state = state
+    }
+
+    /// Changes the state; every change does so here.
+    ///
+    /// - Precondition: `next` has the same name as the present state, or is one of its ``State/Name/followers``.
+    mutating func become(_ next: State) {
+        assert(
+            state.name == next.name || State.Name.followers[state.name]?.contains(next.name) == true,
+            "\(state.name) to \(next.name)"
+        )
+        state = next
     }
 
     /// The login that is kept alive, or `nil` if there is none.
@@ -141,28 +158,28 @@ package struct Session: Sendable {
         switch state {
         case .loggedOut(var ended):
             ended.afterlife.changeLogin(change)
-            state = .loggedOut(ended)
+            become(.loggedOut(ended))
         case .probing(var ended, var login, var attempt):
             ended.afterlife.changeLogin(change)
             change(&login)
             attempt.changeAnswer(change)
-            state = .probing(ended, login, attempt)
+            become(.probing(ended, login, attempt))
         case .reauthenticating(var ended, let number):
             ended.afterlife.changeLogin(change)
-            state = .reauthenticating(ended, number)
+            become(.reauthenticating(ended, number))
         case .ready(var login):
             change(&login)
-            state = .ready(login)
+            become(.ready(login))
         case .refreshing(var login, var attempt):
             change(&login)
             attempt.changeAnswer(change)
-            state = .refreshing(login, attempt)
+            become(.refreshing(login, attempt))
         case .retrying(var login, let setback):
             change(&login)
-            state = .retrying(login, setback)
+            become(.retrying(login, setback))
         case .suspended(var login, let suspension):
             change(&login)
-            state = .suspended(login, suspension)
+            become(.suspended(login, suspension))
         }
     }
 
@@ -205,5 +222,35 @@ struct StorageHealth: Equatable, Sendable {
         }
         failures += 1
         retryAt = now + RetrySchedule.recommitDelay(failures: failures)
+    }
+}
+
+extension Session.State {
+    /// A state without its data.
+    enum Name: Hashable, Sendable {
+        case loggedOut, probing, reauthenticating, ready, refreshing, retrying, suspended
+
+        /// For each state, those that may follow it.
+        static let followers: [Name: Set<Name>] = [
+            .loggedOut: [.probing, .reauthenticating, .ready, .refreshing, .retrying],
+            .probing: [.loggedOut, .ready, .reauthenticating],
+            .reauthenticating: [.loggedOut, .ready],
+            .ready: [.refreshing, .retrying, .suspended, .loggedOut, .reauthenticating],
+            .refreshing: [.ready, .retrying, .suspended, .loggedOut, .reauthenticating],
+            .retrying: [.refreshing, .ready, .suspended, .loggedOut, .reauthenticating],
+            .suspended: [.refreshing, .ready, .retrying, .loggedOut, .reauthenticating],
+        ]
+    }
+
+    var name: Name {
+        switch self {
+        case .loggedOut: .loggedOut
+        case .probing: .probing
+        case .reauthenticating: .reauthenticating
+        case .ready: .ready
+        case .refreshing: .refreshing
+        case .retrying: .retrying
+        case .suspended: .suspended
+        }
     }
 }
