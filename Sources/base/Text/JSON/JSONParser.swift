@@ -18,66 +18,57 @@ extension JSONValue {
         maximumDepth: Int = 32,
         maximumValues: Int = 16_384
     ) throws(JSONError) {
-        var parser = JSONParser(bytes: Array(bytes), depthLeft: maximumDepth, valuesLeft: maximumValues)
+        var parser = JSONParser(
+            scanner: JSONScanner(Array(bytes)),
+            depthLeft: maximumDepth,
+            valuesLeft: maximumValues
+        )
         self = try parser.parseText()
     }
 }
 
 /// A recursive parser with limits for the depth and the number of values.
 private struct JSONParser {
-    let bytes: [UInt8]
+    var scanner: JSONScanner
     var depthLeft: Int
     var valuesLeft: Int
-    var offset = 0
-
-    init(bytes: [UInt8], depthLeft: Int, valuesLeft: Int) {
-        self.bytes = bytes
-        self.depthLeft = depthLeft
-        self.valuesLeft = valuesLeft
-    }
 
     mutating func parseText() throws(JSONError) -> JSONValue {
+        scanner.skipBlanks()
         let value = try parseValue()
-        skipBlanks()
-        guard offset == bytes.count else { throw failure(.trailingBytes) }
+        guard scanner.isAtEnd() else { throw scanner.failure(.trailingBytes) }
         return value
     }
 
     private mutating func parseValue() throws(JSONError) -> JSONValue {
-        skipBlanks()
-        guard valuesLeft > 0 else { throw failure(.tooManyValues) }
+        guard valuesLeft > 0 else { throw scanner.failure(.tooManyValues) }
         valuesLeft -= 1
-        switch try peek() {
+        switch try scanner.peek() {
         case UInt8(ascii: "{"): return try nested { parser throws(JSONError) in try parser.parseObject() }
         case UInt8(ascii: "["): return try nested { parser throws(JSONError) in try parser.parseArray() }
         case UInt8(ascii: "\""): return .string(try parseString())
         case UInt8(ascii: "t"): return try parseWord("true", as: .bool(true))
         case UInt8(ascii: "f"): return try parseWord("false", as: .bool(false))
         case UInt8(ascii: "n"): return try parseWord("null", as: .null)
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try parseNumber())
-        default: throw failure(.unexpectedByte)
+        default: return .number(String(decoding: scanner.bytes[try scanner.number()], as: UTF8.self))
         }
     }
 
     private mutating func nested(
         _ parse: (inout JSONParser) throws(JSONError) -> JSONValue
     ) throws(JSONError) -> JSONValue {
-        guard depthLeft > 0 else { throw failure(.tooDeep) }
+        guard depthLeft > 0 else { throw scanner.failure(.tooDeep) }
         depthLeft -= 1
         defer { depthLeft += 1 }
-        offset += 1
         return try parse(&self)
     }
 
     private mutating func parseObject() throws(JSONError) -> JSONValue {
         var members: [JSONObject.Member] = []
         var names: Set<ByteText> = []
-        skipBlanks()
-        if try take(UInt8(ascii: "}")) { return .object(JSONObject()) }
-        while true {
-            skipBlanks()
-            let start = offset
-            guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
+        var follows = try scanner.begin(until: UInt8(ascii: "}"))
+        while follows {
+            let start = scanner.offset
             let name = try parseString()
             guard name.utf8.count <= JSONObject.maximumNameLength else {
                 throw JSONError(reason: .nameTooLong, offset: start)
@@ -85,170 +76,78 @@ private struct JSONParser {
             guard names.insert(name.bytewise).inserted else {
                 throw JSONError(reason: .duplicateMember, offset: start)
             }
-            skipBlanks()
-            guard try take(UInt8(ascii: ":")) else { throw failure(.unexpectedByte) }
+            try scanner.colon()
             members.append(JSONObject.Member(name: name, value: try parseValue()))
-            skipBlanks()
-            if try take(UInt8(ascii: "}")) { return .object(JSONObject(members: members)) }
-            guard try take(UInt8(ascii: ",")) else { throw failure(.unexpectedByte) }
+            follows = try scanner.goOn(until: UInt8(ascii: "}"))
         }
+        return .object(JSONObject(members: members))
     }
 
     private mutating func parseArray() throws(JSONError) -> JSONValue {
         var elements: [JSONValue] = []
-        skipBlanks()
-        if try take(UInt8(ascii: "]")) { return .array([]) }
-        while true {
+        var follows = try scanner.begin(until: UInt8(ascii: "]"))
+        while follows {
             elements.append(try parseValue())
-            skipBlanks()
-            if try take(UInt8(ascii: "]")) { return .array(elements) }
-            guard try take(UInt8(ascii: ",")) else { throw failure(.unexpectedByte) }
+            follows = try scanner.goOn(until: UInt8(ascii: "]"))
         }
+        return .array(elements)
     }
 
     private mutating func parseWord(_ word: StaticString, as value: JSONValue) throws(JSONError) -> JSONValue
     {
-        for expected in String(describing: word).utf8 {
-            guard try take(expected) else { throw failure(.unexpectedByte) }
-        }
+        try scanner.word(word)
         return value
-    }
-
-    /// Parses `-`? int frac? exp?, without a leading zero (RFC 8259 §6).
-    private mutating func parseNumber() throws(JSONError) -> String {
-        let start = offset
-        skip(UInt8(ascii: "-"))
-        if !skip(UInt8(ascii: "0")) { try parseDigits() }
-        if skip(UInt8(ascii: ".")) { try parseDigits() }
-        if skip(UInt8(ascii: "e")) || skip(UInt8(ascii: "E")) {
-            if !skip(UInt8(ascii: "+")) { skip(UInt8(ascii: "-")) }
-            try parseDigits()
-        }
-        return String(decoding: bytes[start..<offset], as: UTF8.self)
-    }
-
-    private mutating func parseDigits() throws(JSONError) {
-        let start = offset
-        while offset < bytes.count, bytes[offset].isASCIIDigit { offset += 1 }
-        guard offset > start else { throw failure(.invalidNumber) }
     }
 
     private mutating func parseString() throws(JSONError) -> String {
-        offset += 1
-        let start = offset
-        // Most strings contain no escape: take them in one piece.
-        while offset < bytes.count, bytes[offset] >= 0x20, bytes[offset] != UInt8(ascii: "\\") {
-            guard bytes[offset] != UInt8(ascii: "\"") else {
-                let text = try decode(bytes[start..<offset], from: start)
-                offset += 1
-                return text
-            }
-            offset += 1
-        }
-        return try parseEscapedString(from: start)
-    }
-
-    private mutating func parseEscapedString(from start: Int) throws(JSONError) -> String {
-        var unescaped = Array(bytes[start..<offset])
-        while true {
-            let byte = try peek()
-            switch byte {
-            case UInt8(ascii: "\""):
-                offset += 1
-                return try decode(unescaped[...], from: start)
-            case UInt8(ascii: "\\"):
-                offset += 1
-                unescaped.append(contentsOf: String(try parseEscape()).utf8)
-            case 0..<0x20:
-                throw failure(.invalidString)
-            default:
-                unescaped.append(byte)
-                offset += 1
-            }
-        }
-    }
-
-    private mutating func parseEscape() throws(JSONError) -> Unicode.Scalar {
-        let byte = try peek()
-        offset += 1
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
-        case UInt8(ascii: "b"): return "\u{8}"
-        case UInt8(ascii: "f"): return "\u{C}"
-        case UInt8(ascii: "n"): return "\n"
-        case UInt8(ascii: "r"): return "\r"
-        case UInt8(ascii: "t"): return "\t"
-        case UInt8(ascii: "u"): return try parseUnicodeEscape()
-        default: throw failure(.invalidString)
-        }
-    }
-
-    private mutating func parseUnicodeEscape() throws(JSONError) -> Unicode.Scalar {
-        let unit = try parseFourHexDigits()
-        if let scalar = Unicode.Scalar(unit) { return scalar }
-        guard (0xD800..<0xDC00).contains(unit), try take(UInt8(ascii: "\\")), try take(UInt8(ascii: "u"))
-        else {
-            throw failure(.invalidString)
-        }
-        let low = try parseFourHexDigits()
-        guard (0xDC00..<0xE000).contains(low),
-            let scalar = Unicode.Scalar(0x1_0000 + (unit - 0xD800) << 10 + (low - 0xDC00))
-        else { throw failure(.invalidString) }
-        return scalar
-    }
-
-    private mutating func parseFourHexDigits() throws(JSONError) -> UInt32 {
-        guard bytes.count - offset >= 4 else { throw JSONError(reason: .unexpectedEnd, offset: bytes.count) }
-        var value: UInt32 = 0
-        for byte in bytes[offset..<offset + 4] {
-            guard let digit = byte.hexDigitValue else { throw failure(.invalidString) }
-            value = value << 4 | UInt32(digit)
-        }
-        offset += 4
-        return value
-    }
-
-    private func decode(_ slice: ArraySlice<UInt8>, from start: Int) throws(JSONError) -> String {
-        guard let text = String(validating: slice, as: UTF8.self) else {
-            throw JSONError(reason: .invalidUTF8, offset: start)
+        let (content, hasEscapes) = try scanner.string()
+        let bytes = hasEscapes ? try unescaped(content) : scanner.bytes[content]
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw JSONError(reason: .invalidUTF8, offset: content.lowerBound)
         }
         return text
     }
 
-    private mutating func skipBlanks() {
-        while offset < bytes.count, bytes[offset].isBlank { offset += 1 }
+    /// Returns the bytes that the content of a string stands for; its escapes are known to be complete.
+    private func unescaped(_ content: Range<Int>) throws(JSONError) -> ArraySlice<UInt8> {
+        var unescaped: [UInt8] = []
+        var rest = scanner.bytes[content]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\"), let escape = rest.popFirst() else {
+                unescaped.append(byte)
+                continue
+            }
+            switch escape {
+            case UInt8(ascii: "b"): unescaped.append(0x08)
+            case UInt8(ascii: "f"): unescaped.append(0x0C)
+            case UInt8(ascii: "n"): unescaped.append(0x0A)
+            case UInt8(ascii: "r"): unescaped.append(0x0D)
+            case UInt8(ascii: "t"): unescaped.append(0x09)
+            case UInt8(ascii: "u"): unescaped += String(try scalar(&rest)).utf8
+            default: unescaped.append(escape)
+            }
+        }
+        return unescaped[...]
     }
 
-    private func peek() throws(JSONError) -> UInt8 {
-        guard offset < bytes.count else { throw failure(.unexpectedEnd) }
-        return bytes[offset]
+    /// Reads the digits of a `\u` escape, and the escape after it if both are a surrogate pair.
+    private func scalar(_ rest: inout ArraySlice<UInt8>) throws(JSONError) -> Unicode.Scalar {
+        let unit = JSONParser.unit(&rest)
+        if let scalar = Unicode.Scalar(unit) { return scalar }
+        guard (0xD800..<0xDC00).contains(unit), rest.starts(with: "\\u".utf8) else {
+            throw JSONError(reason: .invalidString, offset: rest.startIndex)
+        }
+        rest = rest.dropFirst(2)
+        let low = JSONParser.unit(&rest)
+        guard (0xDC00..<0xE000).contains(low),
+            let scalar = Unicode.Scalar(0x1_0000 + (unit - 0xD800) << 10 + (low - 0xDC00))
+        else { throw JSONError(reason: .invalidString, offset: rest.startIndex) }
+        return scalar
     }
 
-    /// Skips `byte` if it is next.
-    ///
-    /// - Returns: `true` if it was.
-    @discardableResult
-    private mutating func skip(_ byte: UInt8) -> Bool {
-        guard offset < bytes.count, bytes[offset] == byte else { return false }
-        offset += 1
-        return true
+    private static func unit(_ rest: inout ArraySlice<UInt8>) -> UInt32 {
+        let digits = rest.prefix(4)
+        rest = rest.dropFirst(4)
+        return digits.reduce(0) { $0 << 4 | UInt32($1.hexDigitValue ?? 0) }
     }
-
-    /// Skips `byte` if it is next.
-    ///
-    /// - Returns: `true` if it was.
-    /// - Throws: ``JSONError`` if the text ends here.
-    private mutating func take(_ byte: UInt8) throws(JSONError) -> Bool {
-        guard try peek() == byte else { return false }
-        offset += 1
-        return true
-    }
-
-    private func failure(_ reason: JSONError.Reason) -> JSONError {
-        JSONError(reason: reason, offset: offset)
-    }
-}
-
-extension UInt8 {
-    var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
 }

@@ -39,15 +39,15 @@ struct JSONLayout {
     /// Parses `text`, or returns `nil` if it is not an object or array.
     init?(_ text: String) {
         bytes = Array(text.utf8)
-        var reader = Reader(bytes)
-        guard let root = reader.container(depth: 0), reader.isAtEnd else { return nil }
+        var scanner = JSONScanner(bytes, isLenient: true)
+        guard let root = JSONLayout.container(&scanner), scanner.isAtEnd() else { return nil }
         self.root = root
     }
 
     /// Returns the container that is the value of `item`, or `nil` if the value is not one.
     func container(in item: Container.Item) -> Container? {
-        var reader = Reader(bytes, at: item.value.lowerBound)
-        return reader.container(depth: 0)
+        var scanner = JSONScanner(bytes, in: item.value, isLenient: true)
+        return JSONLayout.container(&scanner)
     }
 
     /// Returns the value of `item`, or `nil` if it contains comments or is not plain JSON.
@@ -60,8 +60,8 @@ struct JSONLayout {
         let separator = last == nil ? "" : ","
         let inside = bytes[container.open + 1..<container.close]
         // If there are only comments, the item follows them.
-        let isEmpty = last == nil && inside.allSatisfy(\.isJSONBlank)
-        let end = inside.lastIndex { !$0.isJSONBlank }.map { $0 + 1 } ?? container.open + 1
+        let isEmpty = last == nil && inside.allSatisfy(\.isBlank)
+        let end = inside.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? container.open + 1
         let place = last?.range.upperBound ?? end
         let lineIndent = indentation(at: container.open)
         var added = separator
@@ -83,7 +83,7 @@ struct JSONLayout {
     /// Returns whether the item is alone in the container, without comments.
     func isAlone(_ index: Int, in container: Container) -> Bool {
         let range = container.items[index].range
-        let isFree: (UInt8) -> Bool = { $0.isJSONBlank || $0 == UInt8(ascii: ",") }
+        let isFree: (UInt8) -> Bool = { $0.isBlank || $0 == UInt8(ascii: ",") }
         return container.items.count == 1 && bytes[container.open + 1..<range.lowerBound].allSatisfy(isFree)
             && bytes[range.upperBound..<container.close].allSatisfy(isFree)
     }
@@ -94,7 +94,7 @@ struct JSONLayout {
             return text(without: [container.open + 1..<container.close])
         }
         let range = container.items[index].range
-        let start = bytes[..<range.lowerBound].lastIndex { !$0.isJSONBlank }.map { $0 + 1 } ?? 0
+        let start = bytes[..<range.lowerBound].lastIndex { !$0.isBlank }.map { $0 + 1 } ?? 0
         var comma = comma(after: range.upperBound)
         if comma == nil, index > 0 { comma = self.comma(after: container.items[index - 1].range.upperBound) }
         let item = start..<range.upperBound
@@ -104,8 +104,9 @@ struct JSONLayout {
 
     /// Returns the position of the comma after an item that ends before `place`, or `nil` if there is none.
     private func comma(after place: Int) -> Int? {
-        var reader = Reader(bytes, at: place)
-        return reader.comma()
+        var scanner = JSONScanner(bytes, in: place..<bytes.count, isLenient: true)
+        scanner.skipBlanks()
+        return (try? scanner.peek()) == UInt8(ascii: ",") ? scanner.offset : nil
     }
 
     private func text(replacing range: Range<Int>, with new: String) -> String {
@@ -127,133 +128,56 @@ struct JSONLayout {
         return String(decoding: bytes[start...].prefix { $0 == 0x20 || $0 == 0x09 }, as: UTF8.self)
     }
 
-    /// A parser of the text.
-    private struct Reader {
-        private let bytes: [UInt8]
-        private var place: Int
-
-        init(_ bytes: [UInt8], at place: Int = 0) {
-            self.bytes = bytes
-            self.place = place
-        }
-
-        /// Whether only blanks and comments follow.
-        var isAtEnd: Bool {
-            mutating get {
-                skip()
-                return place == bytes.count
+    /// Returns the container at the scanner, or `nil` if there is none or it is not complete.
+    private static func container(_ scanner: inout JSONScanner, depth: Int = 0) -> Container? {
+        scanner.skipBlanks()
+        guard depth < deepest, let bracket = try? scanner.peek(),
+            bracket == UInt8(ascii: "{") || bracket == UInt8(ascii: "[")
+        else { return nil }
+        let isObject = bracket == UInt8(ascii: "{")
+        let closing = isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")
+        let open = scanner.offset
+        var items: [Container.Item] = []
+        do throws(JSONError) {
+            var follows = try scanner.begin(until: closing)
+            while follows {
+                items.append(try item(&scanner, named: isObject, depth: depth))
+                follows = try scanner.goOn(until: closing)
             }
+        } catch {
+            return nil
         }
-
-        /// Skips blanks and comments, and returns the position of a comma after them, or `nil`.
-        mutating func comma() -> Int? {
-            skip()
-            return next == UInt8(ascii: ",") ? place : nil
-        }
-
-        private var next: UInt8? { place < bytes.count ? bytes[place] : nil }
-
-        /// Skips blanks and comments.
-        private mutating func skip() {
-            while let byte = next {
-                if byte.isJSONBlank {
-                    place += 1
-                } else if bytes[place...].starts(with: "//".utf8) {
-                    place = bytes[place...].firstIndex(of: JSONLayout.lineFeed) ?? bytes.count
-                } else if bytes[place...].starts(with: "/*".utf8) {
-                    place += 2
-                    while place < bytes.count, !bytes[place...].starts(with: "*/".utf8) { place += 1 }
-                    place = min(bytes.count, place + 2)
-                } else {
-                    return
-                }
-            }
-        }
-
-        mutating func container(depth: Int) -> Container? {
-            skip()
-            guard depth < JSONLayout.deepest, let bracket = next,
-                bracket == UInt8(ascii: "{") || bracket == UInt8(ascii: "[")
-            else { return nil }
-            let isObject = bracket == UInt8(ascii: "{")
-            let end = isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")
-            let open = place
-            var items: [Container.Item] = []
-            place += 1
-            while true {
-                skip()
-                guard let byte = next else { return nil }
-                if byte == end {
-                    place += 1
-                    return Container(isObject: isObject, open: open, close: place - 1, items: items)
-                }
-                guard let item = item(named: isObject, depth: depth) else { return nil }
-                items.append(item)
-                skip()
-                if next == UInt8(ascii: ",") {
-                    place += 1
-                } else if next != end {
-                    return nil
-                }
-            }
-        }
-
-        private mutating func item(named: Bool, depth: Int) -> Container.Item? {
-            let start = place
-            var name: String?
-            if named {
-                guard let text = string() else { return nil }
-                name = text
-                skip()
-                guard next == UInt8(ascii: ":") else { return nil }
-                place += 1
-                skip()
-            }
-            let value = place
-            guard passValue(depth: depth) else { return nil }
-            let mark = mark(before: start)
-            return Container.Item(
-                name: name,
-                range: (mark ?? start)..<place,
-                isMarked: mark != nil,
-                value: value..<place
-            )
-        }
-
-        /// Returns the position of the mark before an item that begins at `start`, or `nil` if there is none.
-        private func mark(before start: Int) -> Int? {
-            let before = bytes[..<start]
-            let end = before.lastIndex { !$0.isJSONBlank }.map { $0 + 1 } ?? 0
-            let place = end - JSONLayout.mark.utf8.count
-            return place >= 0 && bytes[place..<end].elementsEqual(JSONLayout.mark.utf8) ? place : nil
-        }
-
-        private mutating func passValue(depth: Int) -> Bool {
-            switch next {
-            case UInt8(ascii: "\""): return string() != nil
-            case UInt8(ascii: "{"), UInt8(ascii: "["): return container(depth: depth + 1) != nil
-            default:
-                let start = place
-                while let byte = next, byte.isASCIILetter || byte.isASCIIDigit || "+-.".utf8.contains(byte) {
-                    place += 1
-                }
-                return place > start
-            }
-        }
-
-        /// Parses a string and returns its value.
-        private mutating func string() -> String? {
-            guard next == UInt8(ascii: "\"") else { return nil }
-            let start = place
-            place += 1
-            while let byte = next, byte != UInt8(ascii: "\"") { place += byte == UInt8(ascii: "\\") ? 2 : 1 }
-            guard next != nil else { return nil }
-            place += 1
-            return (try? JSONValue(parsing: bytes[start..<place]))?.string
-        }
+        return Container(isObject: isObject, open: open, close: scanner.offset - 1, items: items)
     }
-}
 
-extension UInt8 {
-    fileprivate var isJSONBlank: Bool { [0x20, 0x09, 0x0A, 0x0D].contains(self) }
+    private static func item(
+        _ scanner: inout JSONScanner,
+        named: Bool,
+        depth: Int
+    ) throws(JSONError) -> Container.Item {
+        let start = scanner.offset
+        var name: String?
+        if named {
+            _ = try scanner.string()
+            name = try JSONValue(parsing: scanner.bytes[start..<scanner.offset]).string
+            try scanner.colon()
+        }
+        let value = scanner.offset
+        try scanner.value(depthLeft: deepest - depth)
+        let mark = mark(before: start, in: scanner.bytes)
+        return Container.Item(
+            name: name,
+            range: (mark ?? start)..<scanner.offset,
+            isMarked: mark != nil,
+            value: value..<scanner.offset
+        )
+    }
+
+    /// Returns the position of the mark before an item that begins at `start`, or `nil` if there is none.
+    private static func mark(before start: Int, in bytes: [UInt8]) -> Int? {
+        let before = bytes[..<start]
+        let end = before.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? 0
+        let place = end - mark.utf8.count
+        return place >= 0 && bytes[place..<end].elementsEqual(mark.utf8) ? place : nil
+    }
 }
