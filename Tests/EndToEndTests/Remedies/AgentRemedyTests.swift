@@ -167,6 +167,34 @@ extension EndToEnd {
                 followed: .command(more: "--issuer ISSUER --client-id demo-public --flow password")
             ),
             RemedyCase(
+                name: "the address of an issuer where a session is meant",
+                remedy: "tokenctl list --json",
+                arguments: ["get", "https://id.example/x"],
+                then: nil,
+                isRepeated: true,
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "a client whose secret is missing",
+                remedy:
+                    "client_id and client secret of [session.work] as registered, then run tokenctl login work",
+                arguments: ["login", "work"] + Scene.password.more.split(separator: " ").map(String.init),
+                input: Scene.password.input,
+                configuration: {
+                    Scene.session("work", $0.issuer).replacing("demo-public", with: "demo-confidential")
+                },
+                followed: .configuration(
+                    { text, _ in
+                        text.replacing(
+                            "client_id =",
+                            with: "client_secret = \"demo-secret-7f3a\"\nclient_id ="
+                        )
+                    },
+                    more: Scene.password.more,
+                    input: Scene.password.input
+                )
+            ),
+            RemedyCase(
                 name: "a scope that the login does not have",
                 remedy: "tokenctl login work --scope 'reports'",
                 arguments: ["get", "work", "--scope", "reports"],

@@ -193,10 +193,14 @@ extension EndToEnd {
         private static let ofFiles: [RemedyCase] = [
             RemedyCase(
                 name: "a name that a session has",
-                remedy: "tokenctl remove z",
+                remedy: "config/tokenagent/sessions.d/z.toml, then run tokenctl reload",
                 arguments: ["add", "z", "--issuer", "ISSUER", "--client-id", "demo-public"],
+                then: nil,
+                isRepeated: true,
                 prepare: { scene in try #require(try await scene.add("z").status == 0) },
-                followed: .command()
+                followed: .shell(
+                    "echo 'hosts = [\"api.example\"]' >>config/tokenagent/sessions.d/z.toml && tokenctl reload"
+                )
             ),
             RemedyCase(
                 name: "a session of the configuration file is removed",

@@ -180,7 +180,7 @@ extension EndToEnd {
             #expect(result.complainsInOneLine, "\(result.standardError)")
             #expect(result.standardOutput.isEmpty)
             #expect(
-                result.standardError.hasSuffix("\n  Set: min_valid to less than 10m\n"),
+                result.standardError.hasSuffix("\n  Set: --min-valid (min_valid) to less than 10m\n"),
                 "\(result.standardError)"
             )
             #expect(try await scene.agent.tokenctl("get", "work", "--min-valid", "9m").status == 0)

@@ -42,7 +42,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
     static let noSuchName = RequestFailure(
         code: .notFound,
         message: "no session with this name",
-        remedy: .run("tokenctl list")
+        remedy: .run("tokenctl list --json")
     )
 
     static func unknown(_ name: SessionName) -> RequestFailure {

@@ -264,7 +264,8 @@ final class RequestHandler {
         else {
             throw RequestFailure(
                 code: .denied,
-                message: "not permitted at this socket: it provides only tokens and their sessions"
+                message: "not permitted at this socket: it provides only tokens and their sessions",
+                remedy: .retry("on the agent's own host")
             )
         }
     }

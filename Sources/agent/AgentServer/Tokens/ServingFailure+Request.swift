@@ -50,7 +50,9 @@ extension RequestFailure {
                     "cannot satisfy min_valid: the issuer's tokens last only "
                     + DurationPhrase.short(lifetime.wholeSeconds),
                 session: session,
-                remedy: .set("min_valid to less than \(DurationPhrase.short(lifetime.wholeSeconds))")
+                remedy: .set(
+                    "--min-valid (min_valid) to less than \(DurationPhrase.short(lifetime.wholeSeconds))"
+                )
             )
         case .noIDToken:
             self.init(code: .misconfigured, message: "the issuer returned no ID token", session: session)
@@ -91,7 +93,12 @@ extension RequestFailure {
             code = .misconfigured
             if failure.kind.consequences.blamesClient {
                 // In addition to the change, the login that just failed is needed.
-                let correction = Remedy.set("[session.\(session)] as its server requires, then run \(login)")
+                let correction: Remedy =
+                    failure.kind == .clientRejected
+                    ? .set(
+                        "client_id and client secret of [session.\(session)] as registered, then run \(login)"
+                    )
+                    : .set("[session.\(session)] as its server requires, then run \(login)")
                 remedy = failure.needsLogin ? remedy?.followed(by: login) ?? correction : remedy ?? correction
             }
         // The user, or the server on the user's behalf, has declined.

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import ArgumentParser
+import CommandCore
 import Glibc
 
 /// The options for the authorization server of a new session.
@@ -129,7 +130,7 @@ struct ServerArguments: ParsableArguments {
         guard region == nil || kind.hasRegion else {
             throw ValidationError("--region requires --kind aws_role or aws_sso")
         }
-        try ClientArguments.check([("--ca-file", caFile)])
+        try ClientArguments.check([("--ca-file", caFile.map { AbsolutePath.from($0) ?? $0 })])
     }
 }
 

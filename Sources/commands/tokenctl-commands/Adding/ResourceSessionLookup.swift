@@ -29,7 +29,12 @@ struct ResourceSessionLookup {
         }
         let name = try freeName(besides: sessions.compactMap(\.session))
         var server = NewSessionServer(issuer: issuer, resource: address.text)
-        let offer = try server.examined(by: endpoint, for: name)
+        let offer: ServerProbeMessage?
+        do throws(AgentError) {
+            offer = try server.examined(by: endpoint, for: name)
+        } catch {
+            throw untrusted(error, name)
+        }
         for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
         guard offer?.features?.contains("registration") == true else {
             throw AgentError(
@@ -50,6 +55,16 @@ struct ResourceSessionLookup {
         for note in takeover.notes { try say("Note: \(note)") }
         try say("Created session \"\(name)\" in \(file.path)")
         return (name, issuer == nil ? offer?.issuer : nil)
+    }
+
+    /// Returns `error` with the command that creates the session with a CA, if the server's is not known.
+    private func untrusted(_ error: AgentError, _ name: String) -> AgentError {
+        guard let remedy = error.remedy, remedy.kind == .set, remedy.text.bytewise.hasPrefix("ca_file") else {
+            return error
+        }
+        var error = error
+        error.remedy = .run("tokenctl add \(name) --url \(ShellWord.quoted(address.text)) --ca-file FILE")
+        return error
     }
 
     /// Returns the issuer from the command line if the login must check it because the session's table names

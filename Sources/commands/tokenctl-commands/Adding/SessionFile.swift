@@ -64,7 +64,7 @@ struct SessionFile {
         AgentError(
             .badRequest,
             "session file already exists: \(path)",
-            remedy: .run("tokenctl remove \(name)")
+            remedy: .set("the keys to change in \(path), then run tokenctl reload")
         )
     }
 

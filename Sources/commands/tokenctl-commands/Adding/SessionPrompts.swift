@@ -31,7 +31,7 @@ struct SessionPrompts {
             issuer: given.issuer,
             metadata: given.metadata,
             resource: given.resource,
-            authority: given.caFile.map { CopiedCAFile($0, for: file) }
+            authority: given.caFile.map { CopiedCAFile(AbsolutePath.from($0) ?? $0, for: file) }
         )
         if !given.namesServer, command.grant.serviceAccountFile == nil {
             switch try provider() {
@@ -118,7 +118,7 @@ struct SessionPrompts {
             server: server,
             client: NewSessionClient(),
             flow: command.flow,
-            scopes: command.scopes,
+            scopes: command.scopes.flatMap { $0.split(separator: " ").map(String.init) },
             redirectPort: command.authorization.redirectPort,
             redirectURI: command.authorization.redirectURI,
             source: command.grant.source,

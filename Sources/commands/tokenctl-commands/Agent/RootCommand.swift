@@ -99,6 +99,16 @@ struct RootCommand: ParsableCommand {
         "run": "exec",
     ]
 
+    /// The options of oidc-agent's programs for each command, with those of ours for the same purpose.
+    private static let optionSynonyms = [
+        "add": ["--iss": "--issuer", "--aud": "--audience", "--rt": "--flow import"],
+        "get": ["--time": "--min-valid", "--aud": "--audience"],
+        "login": [
+            "--iss": "--issuer", "--rt": "--refresh-token-stdin", "--pw-cmd": "--password-stdin",
+            "--pw-file": "--password-stdin",
+        ],
+    ]
+
     private static func usageError(_ error: any Error, _ arguments: [String]) -> AgentError {
         let names = configuration.subcommands.compactMap { $0.configuration.commandName }
         guard let first = arguments.first, first.hasPrefix("-") || names.contains(first) else {
@@ -111,6 +121,15 @@ struct RootCommand: ParsableCommand {
             )
         }
         let text = inOneLine(message(for: error))
+        if let (option, ours) = optionSynonyms[first]?
+            .first(where: { text.hasPrefix("Unknown option '\($0.key)'") })
+        {
+            return AgentError(
+                .badRequest,
+                "unknown option \(option)",
+                remedy: .set("\(ours) instead of \(option)")
+            )
+        }
         if text.hasPrefix("Missing expected argument '<name>'") {
             return SelectableSessions.missingName(in: first, SelectableSessions.names(at: AgentEndpoint()))
         }

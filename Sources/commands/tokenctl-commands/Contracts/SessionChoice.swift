@@ -6,6 +6,15 @@ import Text
 
 /// The session selected for a server.
 struct SessionChoice: Equatable {
+    /// A session whose `hosts` match a server.
+    private struct Candidate {
+        var name: String
+        var closeness: Int
+        var rule: HostRule
+        /// Whether the session has no `hosts`, but those of its resource.
+        var isDerived: Bool
+    }
+
     var session: String
     /// The user name in the session's `hosts` for that server.
     var user: String?
@@ -58,19 +67,24 @@ struct SessionChoice: Equatable {
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` if two sessions match equally well.
     init?(for host: HostAndPort, among sessions: [SessionMessage]) throws(AgentError) {
-        let candidates = sessions.compactMap { known -> (name: String, closeness: Int, rule: HostRule)? in
+        let candidates = sessions.compactMap { known -> Candidate? in
             guard let name = known.session,
                 let best = SessionChoice.closest(SessionChoice.rules(known), to: host)
             else { return nil }
-            return (name, best.closeness, best.rule)
+            let isDerived = known.hasHostsOfResource == true
+            return Candidate(name: name, closeness: best.closeness, rule: best.rule, isDerived: isDerived)
         }
-        guard let best = candidates.max(by: { $0.closeness < $1.closeness }) else { return nil }
-        let rivals = candidates.filter { $0.closeness == best.closeness }.map(\.name)
+        let closest = candidates.map(\.closeness).max()
+        var rivals = candidates.filter { $0.closeness == closest }
+        // What the user has written in hosts counts more than the server of a resource.
+        if rivals.contains(where: { !$0.isDerived }) { rivals.removeAll(where: \.isDerived) }
+        guard let best = rivals.first else { return nil }
         guard rivals.count == 1 else {
-            let names = rivals.joined(separator: " and ")
+            let names = rivals.map(\.name).joined(separator: " and ")
+            let port = host.port.map { ":\($0)" } ?? ""
             throw AgentError(
                 .misconfigured,
-                "hosts of \(names) both match \(host.host)",
+                "hosts of \(names) both match \(host.host)\(port)",
                 remedy: ConfigurationRemedy.change(.set("hosts so that only one session matches"))
             )
         }

@@ -16,13 +16,17 @@ struct SessionsOfHosts {
     let entries: [Entry]
 
     init(_ sessions: [SessionMessage]) {
-        entries = sessions.flatMap { known in
+        let all = sessions.flatMap { known in
             SessionChoice.rules(known).filter { !$0.coversSubdomains }.compactMap { rule in
                 known.session.map { session in
                     let port = rule.port.map { ":\($0)" } ?? ""
-                    return Entry(session: session, host: rule.host + port, user: rule.user)
+                    let isDerived = known.hasHostsOfResource == true
+                    return (Entry(session: session, host: rule.host + port, user: rule.user), isDerived)
                 }
             }
         }
+        // What the user has written in hosts counts more than the server of a resource.
+        let written = Set(all.filter { !$0.1 }.map(\.0.host))
+        entries = all.filter { !$0.1 || !written.contains($0.0.host) }.map(\.0)
     }
 }

@@ -63,7 +63,7 @@ enum SetupClient: String, CaseIterable {
         case .cargo, .systemd: ["--name"]
         case .aws: ["--name", "--account", "--role"]
         case .gcloud: ["--audience"]
-        case .mcp: ["--name", "--url"]
+        case .mcp: ["--name", "--url", "--ca-file"]
         case .ssh: ["--local", "--remote"]
         case .devcontainer: ["--local"]
         case .git, .docker, .pip, .uv, .go, .terraform, .bazel: []

@@ -30,6 +30,12 @@ struct SetupOptions: ParsableArguments {
     @Option(help: ArgumentHelp("For mcp: the URL of the server.", valueName: "url"))
     var url: String?
 
+    @Option(
+        name: .customLong("ca-file"),
+        help: ArgumentHelp("For mcp: trust these CA certificates too.", valueName: "path")
+    )
+    var caFile: String?
+
     @Option(help: ArgumentHelp("For ssh and devcontainer: the path of a [[socket]].", valueName: "path"))
     var local: String?
 

@@ -62,7 +62,8 @@ package struct GrantWarning: Equatable, Sendable {
         guard !missing.isEmpty else { return nil }
         return GrantWarning(
             .scopeNotGranted,
-            "the server did not grant the configured scopes \(missing.joined(separator: ", "))"
+            "the login lacks the configured scopes \(missing.joined(separator: ", ")): "
+                + "the server has not granted them, or they are newer than the login"
         )
     }
 }

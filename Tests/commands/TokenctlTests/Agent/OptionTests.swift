@@ -57,4 +57,17 @@ import Text
             #expect(result.standardError.contains("'--socket <path>'"), "\(result.standardError)")
         }
     }
+
+    @Test(arguments: [
+        (["get", "work", "--time", "60"], "--min-valid instead of --time"),
+        (["login", "work", "--rt", "x"], "--refresh-token-stdin instead of --rt"),
+        (["add", "work", "--rt", "x"], "--flow import instead of --rt"),
+        (["add", "work", "--iss", "https://id.example"], "--issuer instead of --iss"),
+        (["login", "work", "--pw-cmd", "pass"], "--password-stdin instead of --pw-cmd"),
+    ])
+    func `options of oidc-agent are told by our names`(arguments: [String], remedy: String) async throws {
+        let result = try await run(arguments)
+        #expect(result.status == 2)
+        #expect(result.standardError.hasSuffix("\n  Set: \(remedy)\n"), "\(result.standardError)")
+    }
 }

@@ -58,7 +58,10 @@ struct GrantWarningTests {
         )
         #expect(
             remark?.message
-                == missing.map { "the server did not grant the configured scopes \($0)" }
+                == missing.map {
+                    "the login lacks the configured scopes \($0): "
+                        + "the server has not granted them, or they are newer than the login"
+                }
         )
     }
 

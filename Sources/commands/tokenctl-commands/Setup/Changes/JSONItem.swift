@@ -169,7 +169,7 @@ struct JSONItem: SetupChange {
         AgentError(
             .badRequest,
             "\(file) already has another entry in \(container) for \(TerminalText.escaped(name ?? ""))",
-            remedy: .retry("after removing it")
+            remedy: .set("--name to another name, or remove the entry")
         )
     }
 }
