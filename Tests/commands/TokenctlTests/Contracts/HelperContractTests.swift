@@ -294,7 +294,7 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
         let result = try await run([BuiltPrograms.client, "terraform", "get", "git.example.com"], twice, "")
         #expect(result.status == 2 && result.standardOutput.isEmpty)
         #expect(
-            result.standardError == "tokenctl: hosts of work and home both match git.example.com\n"
+            result.standardError == "tokenctl: hosts of work and home both match git.example.com:443\n"
                 + "  Set: hosts so that only one session matches, then run tokenctl reload\n"
         )
     }
