@@ -23,6 +23,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case futureVersion(path: String, version: Int)
     /// The file is not a vault file, or was truncated or changed.
     case damagedVault(path: String, reason: String)
+    /// There are records of sessions, but no vault that opens them.
+    case missingVault(path: String)
     /// A passphrase slot requires less or more work than any version writes.
     case unacceptableCost(path: String)
 
@@ -83,6 +85,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .futureVersion(let path, let version):
             "\(path) has format version \(version), newer than this program"
         case .damagedVault(let path, let reason): "\(path) is damaged: \(reason)"
+        case .missingVault(let path):
+            "\(path) is missing, and the stored sessions cannot be opened without it"
         case .unacceptableCost(let path): "\(path) has an invalid key derivation cost"
         case .locked: "the store is locked"
         case .secretNeeded: "no slot of the vault opens without the user"
@@ -134,13 +138,15 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     package var remedy: Remedy? {
         switch self {
         case .heldByAnother: .run("tokenagent -k")
+        case .unsafe(let path, let reason) where reason.bytewise.hasPrefix("it is a symbolic link"):
+            .retry("after replacing the link \(path) by what it leads to")
         case .unsafe(let path, _):
             .set("the mode of \(path) to 0700, or --state-dir to a directory of your own")
         case .networkFileSystem: .set("--state-dir to a local directory, or --allow-network-store")
         case .unavailable: .retry("after freeing disk space or correcting permissions")
         case .notInitialized, .alreadyInitialized, .wrongSecret: nil
         case .futureVersion: .retry("with the newer version")
-        case .damagedVault:
+        case .damagedVault, .missingVault:
             .retry("after restoring the vault file from a backup, or moving the state directory away")
         case .unacceptableCost: .retry("after restoring the vault file from a backup")
         case .locked, .secretNeeded, .wrongPassphrase: .run("tokenctl unlock")

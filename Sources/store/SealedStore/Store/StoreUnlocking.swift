@@ -10,9 +10,13 @@ extension SessionStore {
     /// An unlocked store without sessions gets a new vault, which replaces the key file slot of the first
     /// start.
     ///
-    /// - Throws: ``StoreError/alreadyInitialized`` if it is locked, ``StoreError/sessionsStored``.
+    /// - Throws: ``StoreError/alreadyInitialized`` if it is locked, ``StoreError/sessionsStored``,
+    ///   ``StoreError/missingVault(path:)``.
     package func initialize(with slot: NewSlot) throws(StoreError) {
-        try work.withLock { work throws(StoreError) in try SessionStore.checkCanUnlock(work) }
+        try work.withLock { work throws(StoreError) in
+            try SessionStore.checkCanUnlock(work)
+            if work.keeper == nil { try checkHoldsNoRecords() }
+        }
         let (fresh, change) = try VaultFileStore.create(in: directory.root, slot, at: clock.wallTime)
         try work.withLock { work throws(StoreError) in
             // A session may have been added while the key was derived from the passphrase.
@@ -33,6 +37,14 @@ extension SessionStore {
             work.counter?.requestStep()
             recordGenerations(&work, announcing: true)
             publish(work)
+        }
+    }
+
+    /// Checks that no new vault takes the place of one that was lost, because the records need that one.
+    private func checkHoldsNoRecords() throws(StoreError) {
+        let names = (try? directory.sessions.names()) ?? []
+        guard !names.contains(where: { $0.hasSuffix(".\(RecordFiles.Role.record.rawValue)") }) else {
+            throw .missingVault(path: directory.root.path(of: VaultFileStore.fileName))
         }
     }
 

@@ -199,6 +199,24 @@ struct VaultTests {
         #expect(try open.store.unlock(with: .passphrase(.text("first"))).sessions.count == 1)
     }
 
+    @Test func `no new vault takes the place of one that is lost`() throws {
+        let (open, _) = try fixture.unlocked()
+        try open.commitDurably("RT-1")
+        open.store.close()
+        let path = "\(fixture.statePath)/vault"
+        let vault = try #require(Disk.read(path))
+        unlink(path)
+        let again = try fixture.open()
+        #expect(throws: StoreError.missingVault(path: path)) {
+            try again.store.initialize(with: .keyFile(path: nil))
+        }
+        again.store.close()
+        #expect(StoreError.missingVault(path: path).remedy?.text.contains("restoring the vault file") == true)
+        Disk.write(vault, to: path)
+        let restored = try fixture.open()
+        #expect(try restored.store.unlock(with: .keyFile(path: nil)).sessions.count == 1)
+    }
+
     @Test func `an old copy of the vault is reported`() throws {
         let (open, _) = try fixture.unlocked()
         let old = try #require(Disk.read("\(fixture.statePath)/vault"))
