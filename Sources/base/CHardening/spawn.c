@@ -80,7 +80,8 @@ int hardening_spawn(const char *executable, char *const arguments[], char *const
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
 
-    if (directory) posix_spawn_file_actions_addchdir_np(&actions, directory);
+    // A service's user may have a home directory that does not exist.
+    if (directory) posix_spawn_file_actions_addchdir_np(&actions, access(directory, X_OK) == 0 ? directory : "/");
     for (int wanted = 0; wanted < count; wanted++) {
         if (descriptors[wanted] >= 0) {
             posix_spawn_file_actions_adddup2(&actions, descriptors[wanted], wanted);

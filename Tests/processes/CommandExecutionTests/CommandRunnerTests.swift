@@ -37,6 +37,13 @@ struct CommandRunnerTests {
         }
     }
 
+    @Test func `a home directory that does not exist is no hindrance`() async throws {
+        let environment = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent"]
+        try await RunnerUnderTest.with(environment: environment) { (runner) async throws in
+            #expect(try await runner.output(of: "pwd") == "/\n")
+        }
+    }
+
     @Test(.holds("35")) func `the standard error comes back as one clean line, and goes nowhere else`()
         async throws
     {
