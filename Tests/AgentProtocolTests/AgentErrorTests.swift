@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Testing
 import Text
 
@@ -7,6 +8,15 @@ import Text
 
 /// The one-line message of an error.
 @Suite struct AgentErrorTests {
+    @Test(arguments: [
+        ("/run/tokenagent/build/agent.sock", "systemctl start tokenagent@build"),
+        ("/run/user/1000/tokenagent/agent.sock", "tokenagent"), ("/run/tokenagent/agent.sock", "tokenagent"),
+    ])
+    func `the agent of a service is started by its unit`(socket: String, command: String) {
+        let error = AgentError(ConnectionFailure.unreachable(socket: socket, errno: 2))
+        #expect(error.remedy == .run(command))
+    }
+
     @Test(
         arguments: [
             (

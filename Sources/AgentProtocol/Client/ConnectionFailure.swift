@@ -29,7 +29,9 @@ extension AgentError {
             self.init(
                 .noAgent,
                 "cannot connect to the agent at \(socket): \(systemMessage(errno))",
-                remedy: .run("tokenagent")
+                remedy: .run(
+                    AgentPaths.systemUnit(of: socket).map { "systemctl start \($0)" } ?? "tokenagent"
+                )
             )
         case .foreignServer(let socket, let uid):
             self.init(.denied, "refusing to use \(socket): owned by another user (uid \(uid))")

@@ -106,6 +106,16 @@ extension AgentPaths {
         environment("TOKENAGENT_SOCK")?.isEmpty == false
     }
 
+    /// Returns the unit of systemd that serves `socket`, `tokenagent@NAME` for `/run/tokenagent/NAME/agent.sock`, or
+    /// `nil` for a socket elsewhere.
+    static func systemUnit(of socket: String) -> String? {
+        let parts = socket.bytewise.split(on: "/", omittingEmpty: false)
+        guard parts.count == 5, parts[1] == "run", parts[2] == "tokenagent", parts[4] == "agent.sock" else {
+            return nil
+        }
+        return "tokenagent@\(parts[3])"
+    }
+
     /// Returns ``socket(environment:)`` without checking the runtime directory.
     ///
     /// That is sufficient for a client that connects there, as it rejects a server of another user.

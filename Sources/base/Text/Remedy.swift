@@ -66,4 +66,22 @@ public struct Remedy: Equatable, Sendable {
 
     /// The step in parentheses, for the end of a line: `(run: tokenctl unlock)`.
     public var parenthesized: String { "(\(kind.rawValue): \(text))" }
+
+    /// Divides a line that ends with a step in parentheses, see ``parenthesized``.
+    ///
+    /// - Returns: The line without the step, and the step; all of the line and `nil` if there is none.
+    package static func split(from line: String) -> (message: String, remedy: Remedy?) {
+        let bytes = Array(line.utf8)
+        guard bytes.last == UInt8(ascii: ")") else { return (line, nil) }
+        for start in bytes.indices.reversed() {
+            for kind in Kind.allCases {
+                let label = " (\(kind.rawValue): ".utf8
+                guard bytes[start...].starts(with: label) else { continue }
+                let text = bytes[(start + label.count)...].dropLast()
+                let remedy = Remedy(kind, String(decoding: text, as: UTF8.self))
+                return (String(decoding: bytes[..<start], as: UTF8.self), remedy)
+            }
+        }
+        return (line, nil)
+    }
 }

@@ -48,11 +48,21 @@ struct StartFailure: Error {
             case .alreadyRunning: .temporarilyUnavailable
             default: .internal
             }
-        self.init(code, "\(failure)")
+        self.init(code, "\(failure)", remedy: failure.remedy)
     }
 
     /// Creates the failure of a system call from `errno`.
     static func system(_ attempt: String) -> StartFailure {
         StartFailure(.internal, "cannot \(attempt): \(unsafe String(cString: strerror(errno)))")
+    }
+}
+
+extension ListenFailure {
+    /// The setting that moves the socket elsewhere, or the command that closes the agent's own directory.
+    fileprivate var remedy: Remedy? {
+        guard case .unsafeDirectory(let path, _) = self else { return nil }
+        return path.bytewise.hasSuffix("/tokenagent")
+            ? .run("chmod 700 \(ShellWord.quoted(path))")
+            : .set("TOKENAGENT_SOCK to a path in a directory that only you can enter")
     }
 }

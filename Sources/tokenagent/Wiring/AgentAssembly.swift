@@ -21,6 +21,7 @@ import TokenCore
 struct AgentAssembly {
     let logger: Logger
     private let isMemoryLocked: Bool
+    private let socket: String
     private let configuration: AgentConfiguration
     private let confinement: ConfinementReport
     private let threads: AgentThreads
@@ -42,6 +43,7 @@ struct AgentAssembly {
         _ workflow: GitHubActionsVariables?,
         runner: CommandRunnerStart.Sockets
     ) throws(StartFailure) {
+        socket = places.socket
         let settings = try AgentAssembly.settings(places)
         let threshold = LogThreshold(commandLine: options.logLevel, configured: settings.logLevel)
         logger = AgentAssembly.logger(options, places, threshold, environment)
@@ -137,7 +139,8 @@ struct AgentAssembly {
         let identity = AgentDescription(
             version: AgentRelease.version,
             isMemoryLocked: isMemoryLocked,
-            store: opened.store.stateDirectory
+            store: opened.store.stateDirectory,
+            socket: self.socket
         )
         let runtime = RunningAgent(
             configuration: configuration,

@@ -131,6 +131,43 @@ extension EndToEnd {
                 extraEnvironment: ["TOKENAGENT_AUTOSTART": "1"]
             )
             #expect(started.status == 3 && started.standardError.contains("already running at \(statePath)"))
+            #expect(started.standardError.hasSuffix("\n  Retry: without --socket\n"), "\(started)")
+        }
+
+        @Test func `a variable that names no agent is to be unset`() async throws {
+            try await startElsewhere()
+            let wrong = [
+                "TOKENAGENT_SOCK": scene.agent.home.path("run/typo.sock"), "TOKENAGENT_AUTOSTART": "1",
+            ]
+            let refused = try await scene.agent.tokenctl("list", extraEnvironment: wrong)
+            #expect(refused.status == 3, "\(refused)")
+            #expect(refused.standardError.hasSuffix("\n  Run: unset TOKENAGENT_SOCK\n"), "\(refused)")
+            let followed = try await Program.run(
+                ["/bin/sh", "-c", "unset TOKENAGENT_SOCK; \"$0\" list", BuiltPrograms.client],
+                environment: scene.agent.environment.merging(wrong) { $1 }
+            )
+            #expect(followed.status == 0 && followed.line == "work", "\(followed)")
+        }
+
+        @Test func `a variable that leads into a directory of others is to be changed`() async throws {
+            try scene.agent.home.makeDirectory("open")
+            try #require(chmod(scene.agent.home.path("open"), 0o777) == 0)
+            let wrong = [
+                "TOKENAGENT_SOCK": scene.agent.home.path("open/agent.sock"), "TOKENAGENT_AUTOSTART": "1",
+            ]
+            let remedy = "Set: TOKENAGENT_SOCK to a path in a directory that only you can enter"
+            for command in ["list", "doctor"] {
+                let refused = try await scene.agent.tokenctl(command, extraEnvironment: wrong)
+                let text = refused.standardError + refused.standardOutput
+                #expect(refused.status != 0 && text.lowercased().contains(remedy.lowercased()), "\(refused)")
+                #expect(!text.contains("chmod"), "\(refused)")
+            }
+            let right = [
+                "TOKENAGENT_SOCK": scene.agent.home.path("own/agent.sock"), "TOKENAGENT_AUTOSTART": "1",
+            ]
+            let followed = try await scene.agent.tokenctl("list", extraEnvironment: right)
+            #expect(followed.status == 0, "\(followed)")
+            #expect(try await scene.agent.tokenctl("shutdown", extraEnvironment: right).status == 0)
         }
 
         @Test(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
+import Glibc
 import TestSupport
 import Testing
 
@@ -249,6 +250,31 @@ extension EndToEnd {
                 then: nil,
                 isRepeated: true,
                 followed: .command()
+            ),
+            RemedyCase(
+                name: "a socket for others below the agent's own directory",
+                remedy:
+                    "path of the [[socket]] to another directory, then run tokenctl shutdown && tokenagent",
+                arguments: ["doctor"],
+                then: nil,
+                prepare: { scene in
+                    let socket = """
+                        [[socket]]
+                        path = "\(scene.agent.home.path("run/tokenagent/shared/x.sock"))"
+                        sessions = ["work"]
+                        mode = "0666"
+                        users = ["65534"]
+
+                        """
+                    try #require(chmod(scene.agent.home.path, 0o711) == 0)
+                    try #require(chmod(scene.agent.home.path("run"), 0o711) == 0)
+                    try scene.agent.configure(socket + (File.text(scene.agent.configurationPath) ?? ""))
+                    try await scene.agent.end()
+                    try await scene.agent.start()
+                },
+                followed: .configuration { text, _ in
+                    text.replacing("run/tokenagent/shared/", with: "run/shared/")
+                }
             ),
             RemedyCase(
                 name: "a socket that others cannot reach",

@@ -11,6 +11,19 @@ import Text
         #expect(Remedy.retry("in 30s").parenthesized == "(retry: in 30s)")
     }
 
+    @Test(
+        arguments: [
+            ("no agent (run: tokenagent)", "no agent", Remedy.run("tokenagent")),
+            ("a (b) (see: ssh(1))", "a (b)", .see("ssh(1)")),
+            ("a (run: b) (set: c (d))", "a (run: b)", .set("c (d)")),
+            ("nothing (helps)", "nothing (helps)", nil), ("", "", nil),
+        ] as [(String, String, Remedy?)]
+    )
+    func `a remedy in parentheses is read again`(line: String, message: String, remedy: Remedy?) {
+        let parts = Remedy.split(from: line)
+        #expect(parts.message == message && parts.remedy == remedy)
+    }
+
     @Test(arguments: [
         (Remedy.set("hosts"), Remedy.set("hosts, then run tokenctl reload")),
         (.run("az login"), .run("az login && tokenctl reload")),

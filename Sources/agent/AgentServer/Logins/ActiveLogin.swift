@@ -7,6 +7,8 @@ import TokenCore
 struct ActiveLogin {
     var session: SessionName
     var connection: Connection
+    /// What is requested in addition to the settings.
+    var stepUp: StepUp?
     var task: Task<Void, Never>?
     /// The prompt that has not been answered yet.
     var question: (kind: LoginInputPrompt.Kind, answer: CheckedContinuation<SecretID, any Error>)?

@@ -134,7 +134,12 @@ final class Logins {
         connection.awaited = .login(number)
         connection.beginStream("application/x-ndjson")
         let given = [request.secret].compactMap(\.self)
-        logins[number] = ActiveLogin(session: name, connection: connection, given: given)
+        logins[number] = ActiveLogin(
+            session: name,
+            connection: connection,
+            stepUp: request.stepUp,
+            given: given
+        )
         log.write(.debug, "login started", name)
         if let words = configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
@@ -300,7 +305,7 @@ final class Logins {
         // The last line comes after the token files, so that its reader finds the token in them.
         files.whenWritten { [self] in
             if let login = logins[number] {
-                let line = line(for: result, name)
+                let line = line(for: result, of: number, name)
                 login.tell(line)
                 showEnd(of: number, line.failure)
             }
@@ -318,12 +323,15 @@ final class Logins {
         login.connection.endStream()
     }
 
-    private func line(for result: LoginResult, _ name: SessionName) -> LoginProgress {
+    private func line(for result: LoginResult, of number: LoginNumber, _ name: SessionName) -> LoginProgress {
         let failure: RequestFailure
         switch result {
         case .done(let token):
             let (kept, timekeeper) = (registry[name], timekeeper)
-            let notes = kept.map { fleet.status(of: $0.session).notes(on: $0.settings) }
+            let stepUp = logins[number]?.stepUp ?? StepUp()
+            let notes = kept.map {
+                fleet.status(of: $0.session).notes(on: $0.settings, afterLogin: stepUp)
+            }
             let message = DoneMessage {
                 $0.session = name.description
                 $0.expiresAt = token.expiresAt.map { timekeeper.wallTime(at: $0).secondsSince1970 }

@@ -70,10 +70,13 @@ package struct AgentDescription: Equatable, Sendable {
     package var isMemoryLocked: Bool
     /// The path of the sealed store.
     package var store: String
+    /// The path of the agent's own socket.
+    package var socket: String
 
-    package init(version: String, isMemoryLocked: Bool, store: String) {
+    package init(version: String, isMemoryLocked: Bool, store: String, socket: String) {
         self.version = version
         self.isMemoryLocked = isMemoryLocked
         self.store = store
+        self.socket = socket
     }
 }

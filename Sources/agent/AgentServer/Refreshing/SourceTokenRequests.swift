@@ -331,8 +331,13 @@ extension RefreshFailure {
                 message: "\(whose): \(message)",
                 remedy: remedy ?? .run("tokenctl login \(source)")
             )
-        case .temporarilyUnavailable(let message, let delay):
-            self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", minimumDelay: delay)
+        case .temporarilyUnavailable(let message, let delay, let remedy):
+            self.init(
+                kind: .sourceUnavailable,
+                message: "\(whose): \(message)",
+                minimumDelay: delay,
+                remedy: remedy
+            )
         case .tokenRefused(let message, let delay):
             self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", minimumDelay: delay)
         case .misconfigured(let message, let remedy):

@@ -55,13 +55,15 @@ extension SessionStatus {
 
     /// Returns the warnings about the tokens.
     ///
-    /// Scopes that were requested but not granted come first.
-    func notes(on settings: SessionSettings) -> [GrantWarning] {
+    /// Scopes that were requested but not granted come first. `stepUp` is what a login that has just been made
+    /// requested in addition to the settings.
+    func notes(on settings: SessionSettings, afterLogin stepUp: StepUp? = nil) -> [GrantWarning] {
         let missing = GrantWarning.scopes(
-            asked: settings.scopes,
+            asked: settings.scopes + (stepUp?.scopes ?? []),
             granted: scope,
             hasIDToken: hasIDToken,
-            hasRefreshToken: hasRefreshToken
+            hasRefreshToken: hasRefreshToken,
+            isNew: stepUp != nil
         )
         return [missing, unknownAccount(settings)].compactMap(\.self) + remarks
     }

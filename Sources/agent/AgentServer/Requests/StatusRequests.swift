@@ -132,7 +132,7 @@ struct StatusRequests {
             }
             let sockets =
                 configuration.unopened.map(\.check)
-                + configuration.current.sockets.compactMap(\.reachCheck)
+                + configuration.current.sockets.compactMap { $0.reachCheck(besides: identity) }
             let all =
                 await diagnostics.checks() + fleet + files.checks + sockets + helpers
                 + unstored
@@ -205,13 +205,20 @@ extension SocketOpenFailure {
 
 extension RestrictedSocket {
     /// The finding that a directory blocks users whom the socket's mode admits, or `nil` if none does.
-    fileprivate var reachCheck: DiagnosticCheck? {
+    ///
+    /// The directories of the agent itself have to stay closed.
+    fileprivate func reachCheck(besides agent: AgentDescription) -> DiagnosticCheck? {
         guard mode & 0o077 != 0, let closed = SocketDirectory.closedDirectory(above: path) else { return nil }
+        let own = [SocketDirectory.parent(of: agent.socket), agent.store]
         return DiagnosticCheck(
             name: "socket",
             verdict: .problem,
             detail: "\(path): other users cannot enter the directory \(closed)",
-            remedy: .run("chmod go+x \(closed)")
+            remedy: own.contains { PrivateDirectory.isSame($0, closed) }
+                ? .set(
+                    "path of the [[socket]] to another directory, then run tokenctl shutdown && tokenagent"
+                )
+                : .run("chmod go+x \(closed)")
         )
     }
 }

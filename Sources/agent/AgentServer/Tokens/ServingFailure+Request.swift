@@ -22,11 +22,12 @@ extension RequestFailure {
                 session: session,
                 retryAfter: retryAfter
             )
-        case .temporarilyUnavailable(let message, let retryAfter):
+        case .temporarilyUnavailable(let message, let retryAfter, let remedy):
             self.init(
                 code: .temporarilyUnavailable,
                 message: Self.clause(message),
                 session: session,
+                remedy: remedy,
                 retryAfter: retryAfter
             )
         case .misconfigured(let message, let remedy):

@@ -99,7 +99,7 @@ final class TokenReadinessWaiters {
         guard let session = waiting[waiter]?.session else { return false }
         switch reply {
         case .token: finish(waiter, nil)
-        case .failure(.temporarilyUnavailable(_, let delay?)) where lasts(waiter, for: delay):
+        case .failure(.temporarilyUnavailable(_, let delay?, _)) where lasts(waiter, for: delay):
             waiting[waiter]?.isAsked = false
             eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay.saturatedNanoseconds)) {
                 [weak self] in

@@ -33,7 +33,9 @@ package struct AgentEndpoint: Equatable, Sendable {
         } catch {
             // The running agent of this store may use another socket than the one given.
             guard error.code == .noAgent, let complaint else { throw error }
-            throw AgentError(.noAgent, "\(error.message) (\(complaint))", remedy: error.remedy)
+            let remedy: Remedy =
+                socket == nil ? .run("unset TOKENAGENT_SOCK") : .retry("without --socket")
+            throw AgentError(.noAgent, "\(error.message) (\(complaint))", remedy: remedy)
         }
     }
 

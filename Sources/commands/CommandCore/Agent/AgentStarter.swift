@@ -27,7 +27,7 @@ package enum AgentStarter {
         let status = child.wait()
         let said = messages.available()
         guard status == 0 else { throw failure(status, said) }
-        return said.isEmpty ? nil : complaint(in: said)
+        return said.isEmpty ? nil : complaint(in: said).message
     }
 
     /// The path of the agent that was installed with this program, else of the one in `PATH`, or `nil`.
@@ -41,10 +41,11 @@ package enum AgentStarter {
     /// Returns the error for an agent that did not start; a wrong configuration keeps its own exit status.
     private static func failure(_ status: Int32, _ messages: [UInt8]) -> AgentError {
         let isMisconfigured = status == FailureCode.misconfigured.exitStatus
+        let complaint = complaint(in: messages)
         return AgentError(
             isMisconfigured ? .misconfigured : .noAgent,
-            "cannot start the agent: \(complaint(in: messages))",
-            remedy: isMisconfigured ? remedy : .run("tokenagent --foreground")
+            "cannot start the agent: \(complaint.message)",
+            remedy: complaint.remedy ?? (isMisconfigured ? remedy : .run("tokenagent --foreground"))
         )
     }
 
@@ -57,10 +58,11 @@ package enum AgentStarter {
         return .set("TOKENAGENT_CONFIG to an existing file")
     }
 
-    /// Returns the first line that the agent wrote, without the program's name.
-    package static func complaint(in messages: [UInt8]) -> String {
+    /// Returns the first line that the agent wrote, without the program's name, and the remedy at its end.
+    package static func complaint(in messages: [UInt8]) -> (message: String, remedy: Remedy?) {
         let lines = String(decoding: messages, as: UTF8.self).split(separator: "\n")
-        guard let first = lines.first else { return "no reason given" }
-        return String(first.hasPrefix("tokenagent: ") ? first.dropFirst(12) : first)
+        guard let first = lines.first else { return ("no reason given", nil) }
+        let message = first.hasPrefix("tokenagent: ") ? first.dropFirst(12) : first
+        return Remedy.split(from: String(message))
     }
 }

@@ -38,9 +38,11 @@ struct TokenagentRun {
     /// The error for a run that failed.
     var failure: AgentError {
         let isMisconfigured = status == FailureCode.misconfigured.exitStatus
+        let complaint = AgentStarter.complaint(in: messages)
         return AgentError(
             isMisconfigured ? .misconfigured : .internal,
-            AgentStarter.complaint(in: messages)
+            complaint.message,
+            remedy: complaint.remedy
         )
     }
 }

@@ -22,8 +22,9 @@ struct ConfigCheckCommand: ParsableCommand {
     }
 
     func run() throws {
-        var report = try ConfigurationReport(of: config)
-        let difference = report.isGood ? difference(of: report.file) : nil
+        let pending = agent.endpoint.pendingReload
+        var report = try ConfigurationReport(of: config ?? pending?.file)
+        let difference = report.isGood ? difference(pending, of: report.file) : nil
         if let difference { report.message.agent = difference.differences }
         if agent.wantsJSON {
             try StandardOutput.json(report.message.json)
@@ -47,13 +48,11 @@ struct ConfigCheckCommand: ParsableCommand {
         throw ExitCode(FailureCode.misconfigured.exitStatus)
     }
 
-    /// Returns how the file differs from the configuration of the running agent.
-    ///
-    /// - Returns: The differences, or `nil` if no agent runs, it does not report them, or it uses another
-    ///   file.
-    private func difference(of file: String) -> ReloadReport? {
-        guard let answer = agent.endpoint.pendingReload else { return nil }
-        let report = ReloadReport(message: answer)
+    /// Returns how the file differs from the configuration of the running agent, or `nil` if none runs or it
+    /// uses another file.
+    private func difference(_ pending: ReloadMessage?, of file: String) -> ReloadReport? {
+        guard let pending else { return nil }
+        let report = ReloadReport(message: pending)
         return report.file == file ? report : nil
     }
 }

@@ -45,7 +45,33 @@ struct Doctor {
             try PrivateDirectory.check(directory)
             return [Finding(.ok, "socket directory", "\(directory) is private")] + socketMode(path)
         } catch {
-            return [Finding(.problem, "socket directory", error.message, remedy: error.remedy)]
+            return [
+                isSocketNamed
+                    ? named(directory)
+                    : Finding(.problem, "socket directory", error.message, remedy: error.remedy)
+            ]
+        }
+    }
+
+    /// Whether the user has named the socket, which may be one that is open to others, or in any directory.
+    private var isSocketNamed: Bool { endpoint.socket != nil || AgentPaths.namesSocket() }
+
+    private func named(_ directory: String) -> Finding {
+        do {
+            try SocketDirectory.check(directory, isOpenToOthers: true)
+            return Finding(.ok, "socket directory", "\(directory) can be changed only by this user")
+        } catch {
+            let reason =
+                switch error {
+                case .unsafe(let path, let reason): "\(path): \(reason)"
+                case .system(_, let path, let number): "\(path): \(systemMessage(number))"
+                }
+            return Finding(
+                .problem,
+                "socket directory",
+                reason,
+                remedy: .set("TOKENAGENT_SOCK to a path in a directory that only you can enter")
+            )
         }
     }
 
@@ -62,7 +88,7 @@ struct Doctor {
                 )
             ]
         }
-        guard status.st_mode & 0o077 == 0 else {
+        guard status.st_mode & 0o077 == 0 || isSocketNamed else {
             return [
                 Finding(
                     .warning,
@@ -148,7 +174,7 @@ struct Doctor {
         do throws(AgentError) {
             let run = try TokenagentRun(["--check-store"])
             guard run.status != 0 else { return [] }
-            return [Finding(.problem, "store", run.failure.message)]
+            return [Finding(.problem, "store", run.failure.message, remedy: run.failure.remedy)]
         } catch {
             return [Finding(.problem, "store", error.message, remedy: error.remedy)]
         }

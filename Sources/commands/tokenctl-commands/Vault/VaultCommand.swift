@@ -92,6 +92,16 @@ struct VaultSlotOptions: ParsableArguments {
         try endpoint.send(request)
     }
 
+    /// The options as they were given, with a space before each.
+    var words: String {
+        guard type.kind != .passphrase else { return "" }
+        let options = [("--path", path), ("--credential", credential)].compactMap { name, value in
+            value.map { " \(name) \(ShellWord.quoted($0))" }
+        }
+        let program = command.isEmpty ? "" : " -- " + command.map(ShellWord.quoted).joined(separator: " ")
+        return " --type \(type.kind.rawValue)" + options.joined() + program
+    }
+
     /// Makes `path` absolute, because the agent runs in another directory.
     private func absolute(_ path: String) throws(AgentError) -> String {
         try AgentEndpoint(socket: path).socketPath
@@ -109,7 +119,15 @@ struct VaultInitCommand: ParsableCommand {
     @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
-        try slot.make(by: "init", at: agent.endpoint)
+        do {
+            try slot.make(by: "init", at: agent.endpoint)
+        } catch var error as AgentError {
+            // The same unlock method can be added to a store that has sessions.
+            if error.remedy == .run("tokenctl vault slots add") {
+                error.remedy = .run("tokenctl vault slots add\(slot.words)")
+            }
+            throw error
+        }
     }
 }
 

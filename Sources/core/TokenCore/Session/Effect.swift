@@ -46,8 +46,8 @@ package enum Reply: Equatable, Sendable {
 package enum ServingFailure: Error, Equatable, Sendable {
     /// Only a new login helps. If there is a `remedy`, the login is made elsewhere.
     case loginRequired(EndReason, message: String, remedy: Remedy? = nil)
-    /// A retry after `retryAfter` may work.
-    case temporarilyUnavailable(message: String, retryAfter: Duration?)
+    /// A retry after `retryAfter` may work, and so may `remedy`.
+    case temporarilyUnavailable(message: String, retryAfter: Duration?, remedy: Remedy? = nil)
     /// The current token was rejected, and another one is not available before `retryAfter`.
     case tokenRefused(message: String, retryAfter: Duration)
     /// The user has to correct something, as `remedy` says. The login is kept.

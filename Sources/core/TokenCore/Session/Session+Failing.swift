@@ -232,7 +232,8 @@ extension Session {
             ? misconfigured(by: setback.latest)
             : .temporarilyUnavailable(
                 message: setback.latest.toldMessage,
-                retryAfter: max(.seconds(1), setback.nextTry - now)
+                retryAfter: max(.seconds(1), setback.nextTry - now),
+                remedy: setback.consequences.blamesClient ? setback.latest.remedy : nil
             )
         return waiters.answer { waiter in
             if waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) {

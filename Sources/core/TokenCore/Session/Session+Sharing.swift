@@ -190,7 +190,7 @@ extension Session {
     /// The reason no token is available until a keeper refreshes, or `nil` if one is available or expected
     /// soon.
     var unavailabilityReason: String? {
-        guard case .temporarilyUnavailable(let message, _)? = currentAttempt?.denial,
+        guard case .temporarilyUnavailable(let message, _, _)? = currentAttempt?.denial,
             login?.primary?.isRefused == true
         else { return nil }
         return message

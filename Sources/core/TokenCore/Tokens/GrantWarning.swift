@@ -44,12 +44,14 @@ package struct GrantWarning: Equatable, Sendable {
     ///   - granted: the scopes that the server names. If empty, they are unknown and there is no warning.
     ///   - hasIDToken: whether the response contained an ID token.
     ///   - hasRefreshToken: whether the response contained a refresh token.
+    ///   - isNew: whether the login has just been made, so that it requested all of `asked`.
     /// - Returns: the warning, or `nil` if no scope is missing.
     package static func scopes(
         asked: [String],
         granted: [String],
         hasIDToken: Bool,
-        hasRefreshToken: Bool
+        hasRefreshToken: Bool,
+        isNew: Bool = false
     ) -> GrantWarning? {
         guard !granted.isEmpty else { return nil }
         let known = Set(granted.map { Array($0.utf8) })
@@ -60,10 +62,13 @@ package struct GrantWarning: Equatable, Sendable {
             }
         }
         guard !missing.isEmpty else { return nil }
+        let names = missing.joined(separator: ", ")
         return GrantWarning(
             .scopeNotGranted,
-            "the login lacks the configured scopes \(missing.joined(separator: ", ")): "
-                + "the server has not granted them, or they are newer than the login"
+            isNew
+                ? "the server did not grant the scopes \(names)"
+                : "the login lacks the configured scopes \(names): "
+                    + "the server has not granted them, or they are newer than the login"
         )
     }
 }

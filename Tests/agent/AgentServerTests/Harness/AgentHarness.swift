@@ -87,7 +87,12 @@ final class AgentHarness: Sendable {
                 chance: { chance },
                 onQuiet: { [rests] in rests.increment() }
             ),
-            identity: AgentDescription(version: "1.2.3", isMemoryLocked: true, store: "/state"),
+            identity: AgentDescription(
+                version: "1.2.3",
+                isMemoryLocked: true,
+                store: "/state",
+                socket: "/run/agent.sock"
+            ),
             auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit),
             reserve: reserve?.socket(in: directory),
             loop: loop

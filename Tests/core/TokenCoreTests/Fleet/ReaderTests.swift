@@ -58,7 +58,7 @@ import Testing
         _ = try begin(&script, tokenRequest(&script, as: person))
         script.advance(by: .seconds(30))
         let effects = script.tick()
-        guard case .failure(.temporarilyUnavailable(let message, _))? = effects.reply(to: person) else {
+        guard case .failure(.temporarilyUnavailable(let message, _, _))? = effects.reply(to: person) else {
             Issue.record("\(effects)")
             return
         }

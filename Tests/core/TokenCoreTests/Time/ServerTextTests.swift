@@ -65,6 +65,17 @@ struct GrantWarningTests {
         )
     }
 
+    @Test func `a login that has just been made is not older than the configuration`() {
+        let remark = GrantWarning.scopes(
+            asked: ["api", "admin"],
+            granted: ["api"],
+            hasIDToken: false,
+            hasRefreshToken: true,
+            isNew: true
+        )
+        #expect(remark?.message == "the server did not grant the scopes admin")
+    }
+
     @Test func `openid and offline_access count by what they bring`() {
         let remark = GrantWarning.scopes(
             asked: ["openid", "offline_access", "api"],
