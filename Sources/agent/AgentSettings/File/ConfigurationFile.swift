@@ -10,7 +10,7 @@ import Text
 /// - May not: run commands or write files.
 package struct ConfigurationFile: Equatable, Sendable {
     /// The maximum size in bytes; larger files are rejected without being read.
-    package static let maximumSize = 4 << 20
+    package static let maximumSize = OpenedFile.maximumSize
 
     package let path: String
     /// Whether the user named the file; the default file need not exist.

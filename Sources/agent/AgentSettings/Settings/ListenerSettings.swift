@@ -92,7 +92,7 @@ package struct ListenerSettings: Equatable, Sendable {
     private static func text(_ key: String, _ path: String) throws(ConfigurationProblem) -> String {
         do throws(ConfigurationFileError) {
             let file = try OpenedFile(path)
-            guard file.size <= ConfigurationFile.maximumSize else {
+            guard file.size <= OpenedFile.maximumSize else {
                 throw ConfigurationFileError(message: "is larger than 4 MiB")
             }
             return String(decoding: try file.contents(), as: UTF8.self)

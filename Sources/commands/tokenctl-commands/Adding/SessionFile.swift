@@ -40,13 +40,7 @@ struct SessionFile {
     }
 
     /// The path of `sessions.d` next to the configuration file.
-    var directory: String { SessionFile.directory(nextTo: configuration) }
-
-    /// Returns the path of `sessions.d` next to the configuration file at `path`.
-    static func directory(nextTo path: String) -> String {
-        let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-        return (end.map { path[...$0] } ?? "") + "sessions.d"
-    }
+    var directory: String { ConfigurationReport.sessionDirectory(nextTo: configuration) }
 
     /// The path of the copy of the CA certificates that this session trusts, if one was made.
     var authorityPath: String { "\(directory)/\(name).pem" }

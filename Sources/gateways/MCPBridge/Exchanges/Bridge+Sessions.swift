@@ -86,7 +86,7 @@ extension Bridge {
             } catch {
                 place.hasFailed()
                 // If there was no token, another request that obtains one shows that it is time to try again.
-                await Bridge.limited(to: place.delay) { [requests] in
+                await LimitedWait.wait(for: place.delay) { [requests] in
                     await requests.outage.ended(after: outages)
                 }
             }

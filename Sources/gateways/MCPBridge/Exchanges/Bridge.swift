@@ -79,7 +79,7 @@ package final class Bridge: Sendable {
         let sending = Task { await send() }
         await read()
         await backlog.end()
-        await Bridge.limited(to: drainLimit) { [table] in
+        await LimitedWait.wait(for: drainLimit) { [table] in
             await sending.value
             await table.waitUntilSettled()
         }
@@ -94,7 +94,7 @@ package final class Bridge: Sendable {
         let session = await conversation.session
         if session.id != nil {
             let request = ResourceRequest(method: .delete, fields: session.fields)
-            await Bridge.limited(to: Bridge.leaveLimit) { [requests] in
+            await LimitedWait.wait(for: Bridge.leaveLimit) { [requests] in
                 _ = try? await requests.send(request).bodyPrefix()
             }
         }
@@ -175,7 +175,7 @@ package final class Bridge: Sendable {
         guard await conversation.session != .notBegun, let number = table.begin([]) else { return abandon() }
         let exchange = Exchange(packet: packet, number: number, bridge: self)
         Task {
-            await Bridge.limited(to: Bridge.notificationLimit) { await exchange.run() }
+            await LimitedWait.wait(for: Bridge.notificationLimit) { await exchange.run() }
             abandon()
         }
     }
@@ -195,7 +195,7 @@ package final class Bridge: Sendable {
         if packet.single?.isOpening == true {
             await task.value
         } else if packet.requests.isEmpty, packet.messages.contains(where: { $0.kind == .notification }) {
-            await Bridge.limited(to: Bridge.notificationLimit) { await task.value }
+            await LimitedWait.wait(for: Bridge.notificationLimit) { await task.value }
         }
     }
 
@@ -244,23 +244,5 @@ package final class Bridge: Sendable {
             await refuse(id, failure)
             table.told(1)
         }
-    }
-
-    /// Waits for `work`, but at most for `limit`.
-    ///
-    /// Then `work` is cancelled and not awaited.
-    static func limited(to limit: Duration, _ work: @escaping @Sendable () async -> Void) async {
-        let (end, mark) = AsyncStream.makeStream(of: Void.self)
-        let job = Task {
-            await work()
-            mark.finish()
-        }
-        let alarm = Task {
-            try? await Task.sleep(for: limit)
-            mark.finish()
-        }
-        for await _ in end {}
-        job.cancel()
-        alarm.cancel()
     }
 }

@@ -66,7 +66,7 @@ struct ResourceResponse: Sendable {
     /// Reads the beginning of the body, as far as it arrives in time.
     func bodyPrefix(upTo limit: Int = BridgeLimits.refusal) async -> [UInt8] {
         let reading = Task { await read(upTo: limit) }
-        await Bridge.limited(to: ResourceResponse.timeout) { _ = await reading.value }
+        await LimitedWait.wait(for: ResourceResponse.timeout) { _ = await reading.value }
         reading.cancel()
         return await reading.value
     }

@@ -1,17 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-/// The kind of a frame to the runner process: the first byte of its payload.
-package enum RunnerFrameKind: UInt8, Sendable {
-    /// A ``CommandRequest``.
-    case run = 1
-    /// A ``ProcessQuery``.
-    case examine = 2
-    /// The bytes of a ``CommandTable``, sent once as the first frame.
-    case table = 3
-    /// A number (8 bytes): read the table of commands again and reply with its digest.
-    case load = 4
-}
-
 extension RunnerFrameKind {
     /// Returns the frame with the first table, which precedes all other frames.
     package static func handing(_ table: CommandTable) -> [UInt8] {
@@ -85,18 +73,6 @@ package struct CommandReply: Equatable, Sendable {
         self.outcome = outcome
         self.errors = errors
     }
-}
-
-/// The limits that the agent and the runner process share.
-package enum CommandLimits {
-    /// The maximum size of a frame in bytes: the largest output plus room for its header.
-    package static let frame = 128 * 1024
-    /// The maximum size of the standard output in bytes; a program that writes more fails.
-    package static let output = 64 * 1024
-    /// The number of bytes of standard error that are kept: more than the one line that is shown.
-    package static let errors = 4 * 1024
-    /// The maximum number of programs running at the same time; more wait.
-    package static let concurrentCommands = 8
 }
 
 extension CommandRequest {

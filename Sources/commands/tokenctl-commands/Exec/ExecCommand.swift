@@ -111,15 +111,6 @@ struct ExecCommand: ParsableCommand {
     }
 }
 
-/// The syntax of a variable name that a shell accepts.
-enum VariableNameSyntax {
-    static func isValid(_ name: String) -> Bool {
-        let bytes = name.utf8
-        return bytes.first.map { !$0.isASCIIDigit } ?? false
-            && bytes.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "_") }
-    }
-}
-
 extension ChildProcess {
     /// Starts the program of the user's command line.
     ///

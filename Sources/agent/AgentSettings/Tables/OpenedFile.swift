@@ -5,6 +5,9 @@ import Text
 
 /// An open configuration file with the attributes of its inode.
 struct OpenedFile: ~Copyable {
+    /// The maximum size of a configuration file, and of a file that it names, in bytes.
+    static let maximumSize = 4 << 20
+
     private let descriptor: Int32
     let mode: mode_t
     let owner: uid_t

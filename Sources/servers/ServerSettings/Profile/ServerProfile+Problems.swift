@@ -3,18 +3,6 @@
 import Text
 import TokenCore
 
-/// An error in a ``ServerProfile``, with `key` spelled as in the configuration.
-package struct ServerProfileError: Error, Equatable, Sendable {
-    package var key: String
-    /// The end of a sentence that begins with the key, such as "must begin with https://".
-    package var message: String
-
-    package init(_ key: String, _ message: String) {
-        self.key = key
-        self.message = message
-    }
-}
-
 extension ServerProfile.Kind {
     /// The errors that are visible without asking the server.
     ///
@@ -145,18 +133,5 @@ extension CognitoPool {
             return [ServerProfileError("user_pool_id", "must be the region, \"_\", and letters and digits")]
         }
         return []
-    }
-}
-
-extension String {
-    /// Whether the text is an absolute URI without fragment (RFC 3986 §4.3), as RFC 8707 §2 requires of a
-    /// `resource`.
-    package var isAbsoluteURI: Bool {
-        guard let colon = firstIndex(of: ":"), colon != startIndex, !contains("#"),
-            utf8.allSatisfy(\.isVisibleASCII)
-        else { return false }
-        let scheme = self[..<colon].utf8
-        return scheme.first?.isASCIILetter == true && index(after: colon) != endIndex
-            && scheme.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "+-.".utf8.contains($0) }
     }
 }

@@ -23,8 +23,14 @@ struct ConfigurationReport {
         let isPresent = unsafe access(file, F_OK) == 0
         guard count > 0 || isPresent else { return "no configuration file at \(file)" }
         // Without a configuration file, all sessions are from the directory next to it.
-        let place = isPresent ? file : SessionFile.directory(nextTo: file)
+        let place = isPresent ? file : ConfigurationReport.sessionDirectory(nextTo: file)
         return "\(place): OK (\(count) session\(count == 1 ? "" : "s"))"
+    }
+
+    /// Returns the path of `sessions.d` next to the configuration file at `path`.
+    static func sessionDirectory(nextTo path: String) -> String {
+        let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        return (end.map { path[...$0] } ?? "") + "sessions.d"
     }
 
     /// The errors in the format of a compiler: `FILE:LINE: KEY: MESSAGE`.
