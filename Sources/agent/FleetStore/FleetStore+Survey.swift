@@ -26,7 +26,7 @@ extension FleetStore {
         into survey: inout FleetSurvey
     ) async throws(FleetStoreError) {
         for session in sessions {
-            var found = FleetSurvey.Session()
+            var found = FleetSurvey.StoredSession()
             do throws(FleetStoreError) {
                 let readResult = try await look(at: session, since: 0)
                 found.record = readResult.view.record

@@ -337,7 +337,7 @@ extension HostDescription {
     }
 }
 
-extension FleetSurvey.Session? {
+extension FleetSurvey.StoredSession? {
     /// The state of the session's record in etcd in one word, or "unknown" without a survey.
     fileprivate var state: String {
         guard let self else { return "unknown" }

@@ -112,35 +112,6 @@ package struct RefreshRequest: Equatable, Sendable {
     }
 }
 
-/// The deadlines of a token request, enforced even if the agent or the machine stops.
-package struct RefreshDeadlines: Equatable, Sendable {
-    /// The moment before which the request must begin.
-    ///
-    /// Another host of the fleet may send from then on.
-    package var sendBefore: Instant
-    /// The moment at which the connection is reset, unless the other end has acknowledged the whole request.
-    ///
-    /// No part of the request arrives later.
-    package var arriveBefore: Instant
-    /// The moment at which the connection is reset in any case, with or without a response.
-    package var endBefore: Instant
-
-    /// Deadlines that allow no sending.
-    ///
-    /// Only a recorded response to an earlier request can be returned.
-    package static let recorded = RefreshDeadlines(
-        sendBefore: Instant(nanoseconds: .min),
-        arriveBefore: Instant(nanoseconds: .min),
-        endBefore: Instant(nanoseconds: .min)
-    )
-
-    package init(sendBefore: Instant, arriveBefore: Instant, endBefore: Instant) {
-        self.sendBefore = sendBefore
-        self.arriveBefore = arriveBefore
-        self.endBefore = endBefore
-    }
-}
-
 /// The tokens of other sessions that a token is exchanged for (RFC 8693 §2.1).
 package struct SubjectAndActorTokens: Equatable, Sendable {
     /// The token of the party that the new token represents (`subject_token`).
@@ -152,21 +123,6 @@ package struct SubjectAndActorTokens: Equatable, Sendable {
         self.subject = subject
         self.actor = actor
     }
-}
-
-/// The means by which a session obtains its next access token.
-package enum RenewalMethod: Equatable, Sendable {
-    /// Present this refresh token (RFC 6749 §6).
-    case refreshToken(SecretID)
-    /// Obtain a token without a refresh token and without a login.
-    ///
-    /// The request uses the client's own credentials (RFC 6749 §4.4), an assertion, another session's token,
-    /// a command or a key. No login can be lost, and nothing is stored.
-    case withoutLogin
-    /// The server issued no refresh token, so the session ends with its access token.
-    case impossible
-    /// The keepers of a fleet have the refresh token, and this host asks them (``SessionPolicy/isReader``).
-    case byKeepers
 }
 
 /// The result of one token request.

@@ -3,7 +3,7 @@
 /// An overview of a fleet for the user: everything that etcd has of it, at one moment.
 package struct FleetSurvey: Equatable, Sendable {
     /// The state of one session.
-    package struct Session: Equatable, Sendable {
+    package struct StoredSession: Equatable, Sendable {
         /// The record, or `nil` if no login exists or the record cannot be opened.
         package var record: FleetHeader?
         /// The intent of the host that has sent the current refresh token, or is about to, without a response
@@ -36,7 +36,7 @@ package struct FleetSurvey: Equatable, Sendable {
         }
     }
 
-    package var sessions: [SessionName: Session] = [:]
+    package var sessions: [SessionName: StoredSession] = [:]
     package var hosts: [HostDescription] = []
     package var members: [EtcdMember] = []
     package var time: FleetTime?

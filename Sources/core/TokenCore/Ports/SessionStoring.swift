@@ -38,14 +38,3 @@ package enum CommitDurability: Equatable, Sendable {
     /// The record is only in this process.
     case memoryOnly(StorageFailure)
 }
-
-/// A failure to store data.
-package struct StorageFailure: Error, Equatable, Sendable {
-    /// The failed operation and the reason, for the user: "cannot reserve 32 KiB of disk space for
-    /// work in …: No space left on device".
-    package var message: String
-
-    package init(message: String) {
-        self.message = message
-    }
-}

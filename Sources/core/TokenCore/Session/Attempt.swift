@@ -157,16 +157,6 @@ struct SilentLoginRetry: Equatable, Sendable {
     var cause: String
 }
 
-/// The secrets that are kept of an ended login.
-enum RetainedSecrets: Sendable {
-    /// Access tokens are kept too. They are served until they expire, or a last attempt needs them.
-    case everything
-    /// Only the refresh token is kept, unused.
-    case refreshToken
-    /// No secret is kept, because the server's response was final.
-    case nothing
-}
-
 /// The reason automatic refreshes stopped while the login is kept.
 struct Suspension: Equatable, Sendable {
     var failure: RefreshFailure
