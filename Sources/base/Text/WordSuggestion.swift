@@ -4,7 +4,7 @@
 package enum WordSuggestion {
     /// Returns the word in `words` that `text` most likely means, or `nil` if none or several are close.
     ///
-    /// Two letters may be wrong, as for two exchanged ones, or a third of those of the longer word.
+    /// Two letters may be wrong, or a third of those of the longer word. Two exchanged ones count as one.
     package static func nearest(to text: String, among words: [String]) -> String? {
         let letters = Array(text.utf8)
         // Two letters are too many in short words, and no word of ours is as long as a long text.
@@ -24,17 +24,24 @@ package enum WordSuggestion {
         nearest(to: text, among: words).map { "; did you mean \($0)?" } ?? ""
     }
 
-    /// Returns the number of letters that are missing, added or wrong (Levenshtein distance).
+    /// Returns the number of letters that are missing, added, wrong or exchanged with the next one (optimal
+    /// string alignment distance).
     private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
-        var row = Array(0...right.count)
+        var (above, row) = ([Int](), Array(0...right.count))
         for (line, letter) in left.enumerated() {
-            var corner = row[0]
-            row[0] = line + 1
+            var next = [line + 1]
             for (column, other) in right.enumerated() {
-                let changed = corner + (letter == other ? 0 : 1)
-                corner = row[column + 1]
-                row[column + 1] = min(changed, corner + 1, row[column] + 1)
+                var least = min(
+                    row[column] + (letter == other ? 0 : 1),
+                    row[column + 1] + 1,
+                    next[column] + 1
+                )
+                if line > 0, column > 0, letter == right[column - 1], left[line - 1] == other {
+                    least = min(least, above[column - 1] + 1)
+                }
+                next.append(least)
             }
+            (above, row) = (row, next)
         }
         return row[right.count]
     }

@@ -54,8 +54,10 @@ extension EndToEnd {
             let mistyped = try await agent.tokenctl(["get", "wrok"], extraEnvironment: Self.on)
             #expect(
                 mistyped.standardError
-                    == "tokenctl: no session named \"wrok\" (configured: work)\n  Run: tokenctl add wrok\n"
+                    == "tokenctl: no session named \"wrok\" (configured: work)\n  Set: the session's name to work\n"
             )
+            let other = try await agent.tokenctl(["get", "private"], extraEnvironment: Self.on)
+            #expect(other.standardError.hasSuffix("\n  Run: tokenctl add private\n"), "\(other)")
         }
 
         @Test func `no file is no file without mistakes`() async throws {

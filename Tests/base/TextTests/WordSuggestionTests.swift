@@ -9,7 +9,7 @@ struct WordSuggestionTests {
 
     @Test(arguments: [
         ("hlep", "help"), ("statsu", "status"), ("logn", "login"), ("setpu", "setup"), ("status", "status"),
-        ("logut", "logout"),
+        ("logut", "logout"), ("gte", "get"),
     ])
     func `a misspelled word is the nearest one`(text: String, word: String) {
         #expect(WordSuggestion.nearest(to: text, among: Self.words) == word)

@@ -108,6 +108,9 @@ final class LiveConfiguration {
         if names.count > Self.maximumNames || connection.caller.isRestricted {
             failure.remedy = .run("tokenctl list")
         }
+        if let near = WordSuggestion.nearest(to: name.description, among: names.map(\.description)) {
+            failure.remedy = .set("the session's name to \(near)")
+        }
         return failure
     }
 
