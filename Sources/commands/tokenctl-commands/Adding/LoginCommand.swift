@@ -195,11 +195,12 @@ struct LoginCommand: ParsableCommand {
         return AgentRequest(.post, "sessions", session, "login", body: body.finished())
     }
 
-    /// The option with which the user chose the flow, or `nil` without one.
+    /// The options with which the user chose the flow, or `nil` without one.
     private var flowOption: String? {
         if readsRefreshToken { return "--refresh-token-stdin" }
-        if readsPassword { return "--password-stdin" }
-        return pastesRedirect ? "--paste" : flow.map { "--flow \($0.rawValue)" }
+        let user = username.map { " --username \(ShellWord.quoted($0))" } ?? ""
+        if readsPassword { return "--password-stdin\(user)" }
+        return pastesRedirect ? "--paste" : flow.map { "--flow \($0.rawValue)\(user)" }
     }
 
     private var impliedFlow: Flow? {
