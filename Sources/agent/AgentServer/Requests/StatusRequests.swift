@@ -130,12 +130,16 @@ struct StatusRequests {
             let helpers = registry.entries.values.compactMap(\.session.helperCheck).sorted {
                 $0.detail < $1.detail
             }
+            // The findings about programs and the store say more.
+            let logins = registry.entries.values
+                .filter { $0.storageCheck == nil && $0.session.helperCheck == nil }
+                .compactMap { self.fleet.status(of: $0.session).loginCheck }.sorted { $0.detail < $1.detail }
             let sockets =
                 configuration.unopened.map(\.check)
                 + configuration.current.sockets.compactMap { $0.reachCheck(besides: identity) }
             let all =
                 await diagnostics.checks() + fleet + files.checks + sockets + helpers
-                + unstored
+                + unstored + logins
             let checks = all.filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { configuration.isShown($0, to: connection) }
@@ -157,6 +161,23 @@ extension Session {
                 sessions: [name]
             )
         }
+    }
+}
+
+extension SessionStatus {
+    /// The finding that the login has ended, or that something has to be corrected before the next refresh, or
+    /// `nil`.
+    fileprivate var loginCheck: DiagnosticCheck? {
+        let isWaiting = [.suspended, .retrying].contains(state) && remedy != nil
+        let hasEnded = state == .loggedOut && reason != .neverLoggedIn && reason != .loggedOut
+        guard isWaiting || hasEnded else { return nil }
+        return DiagnosticCheck(
+            name: "session",
+            verdict: .warning,
+            detail: "\(name): \(message ?? "login required")",
+            remedy: remedy ?? .run("tokenctl login \(name)"),
+            sessions: [name]
+        )
     }
 }
 

@@ -254,6 +254,21 @@ struct RoutesTests {
         await agent.stop()
     }
 
+    @Test func `the doctor names a login that has ended`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(lifetime: .seconds(100))
+        agent.time.advance(by: .seconds(100))
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("GET", "/v1/sessions/work/token"))
+        await agent.serving.nextRefresh().answer(
+            .failed(RefreshFailure(kind: .grantDead, code: "invalid_grant", message: "revoked"))
+        )
+        #expect(try await peer.answer().body.contains("login_required"))
+        let body = try await agent.peer().exchange("GET", "/v1/doctor").body
+        #expect(body.contains("work: revoked") && body.contains("tokenctl login work"), "\(body)")
+        await agent.stop()
+    }
+
     @Test(arguments: [
         ("GET", "/v1/vault", "", 200),
         ("POST", "/v1/vault/init", #"{"type":"keyfile","unlock_passphrase":"open sesame"}"#, 400),
