@@ -132,7 +132,7 @@ let package = Package(
         .target(
             name: "ServerCertificates",
             dependencies: [
-                "ServerSettings", "Text",
+                "Text",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -142,7 +142,7 @@ let package = Package(
         .target(
             name: "ForwardProxy",
             dependencies: [
-                "ServerSettings", "Text", "ServerCertificates",
+                "Text", "ServerCertificates",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
@@ -242,7 +242,7 @@ let package = Package(
         .target(
             name: "TokenProxy",
             dependencies: [
-                "ServerSettings", "CHardening", "ForwardProxy", "Text", "AgentProtocol", "ServerCertificates",
+                "CHardening", "ForwardProxy", "Text", "AgentProtocol", "ServerCertificates",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -377,7 +377,7 @@ let package = Package(
         ),
         .testTarget(
             name: "ServerSettingsTests",
-            dependencies: ["ServerSettings", "TestSupport", "TokenCore"],
+            dependencies: ["ServerSettings", "TestSupport", "Text", "TokenCore"],
             swiftSettings: testing
         ),
         .testTarget(

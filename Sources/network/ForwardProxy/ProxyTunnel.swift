@@ -4,7 +4,6 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 import ServerCertificates
-import ServerSettings
 import Text
 
 /// A tunnel to a server through a forward proxy (CONNECT, RFC 9110 §9.3.6).

@@ -2,7 +2,7 @@
 
 import Crypto
 import NIOSSL
-import ServerSettings
+import Text
 
 extension CertificatePin {
     /// Creates the pin of the key in `certificate`.

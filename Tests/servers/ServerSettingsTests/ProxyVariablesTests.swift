@@ -3,6 +3,7 @@
 import ServerSettings
 import TestSupport
 import Testing
+import Text
 
 /// Which hosts the environment wants reached through a proxy.
 struct ProxyVariablesTests {

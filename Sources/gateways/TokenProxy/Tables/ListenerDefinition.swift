@@ -2,7 +2,6 @@
 
 import AgentProtocol
 import Crypto
-import ServerSettings
 import Text
 
 /// The settings of one `[[proxy]]` or `[[endpoint]]`, as `tokenctl` sends them to `tokenagent-proxy`.

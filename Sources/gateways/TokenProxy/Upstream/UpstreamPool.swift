@@ -6,7 +6,6 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import NIOTLS
-import ServerSettings
 import Text
 
 /// A pool of connections to one upstream.

@@ -5,7 +5,7 @@ import ForwardProxy
 import NIOCore
 import NIOSSL
 import ServerCertificates
-import ServerSettings
+import Text
 
 /// The TLS settings of one upstream.
 ///

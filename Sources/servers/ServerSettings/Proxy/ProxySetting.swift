@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The configured way to reach the servers of a session.
 package enum ProxySetting: Hashable, Sendable {
     /// The proxy that the environment at the agent's start names.

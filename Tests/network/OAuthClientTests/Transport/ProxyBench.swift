@@ -7,6 +7,7 @@ import NIOSSL
 import ServerSettings
 import TestSupport
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

@@ -4,6 +4,7 @@ import ForwardProxy
 import ServerSettings
 import TestSupport
 import Testing
+import Text
 import TokenCore
 
 @testable import OAuthClient

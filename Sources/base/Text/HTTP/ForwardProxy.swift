@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import Text
-
 /// A forward proxy, which opens connections to other servers (CONNECT, RFC 9110 §9.3.6).
 ///
 /// ``ProxyVariables`` selects the proxy of a host from the environment, and ``ProxyTunnel`` opens a

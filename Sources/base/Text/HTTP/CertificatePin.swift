@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import Text
-
 /// The SHA-256 of a SubjectPublicKeyInfo, written `sha256/BASE64` (as in `curl --pinnedpubkey`, RFC 7469
 /// §2.4).
 package struct CertificatePin: Equatable, Sendable {
