@@ -103,6 +103,54 @@ extension EndToEnd {
             }
         }
 
+        /// Routes of an IAM Identity Center that knows only the start URL `right`, as the service models describe.
+        private static func identityCenter(_ right: String) -> [Route] {
+            let grant: JSONValue = [
+                "deviceCode": "device", "userCode": "ABCD-EFGH", "verificationUri": .string(right),
+                "verificationUriComplete": .string("\(right)?user_code=ABCD-EFGH"), "expiresIn": 600,
+                "interval": 5,
+            ]
+            return [
+                Route("POST", "/sso/client/register") { _ in
+                    .json([
+                        "clientId": "registered", "clientSecret": "secret",
+                        "clientSecretExpiresAt": 4_000_000_000,
+                    ])
+                },
+                Route("POST", "/sso/device_authorization") { request in
+                    request.json?["startUrl"]?.string == right
+                        ? .json(grant) : .json(["error": "invalid_request"], status: 400)
+                },
+                Route("POST", "/sso/token") { _ in .json(["error": "authorization_pending"], status: 400) },
+            ]
+        }
+
+        @Test func `the address of the portal is corrected as it is said`() async throws {
+            let issuer = try await DemoIssuer.start()
+            let right = "\(issuer.issuer)/start"
+            for route in Self.identityCenter(right) { issuer.add(route) }
+            func configuration(_ start: String) -> String {
+                """
+                [session.sso]
+                kind = "aws_sso"
+                region = "eu-west-1"
+                start_url = "\(start)"
+                sso_oidc_endpoint = "\(issuer.issuer)/sso"
+                sso_endpoint = "\(issuer.issuer)/sso"
+
+                """
+            }
+            let agent = try AgentUnderTest(configuration: configuration("\(issuer.issuer)/other"))
+            try await agent.start()
+            let refused = try await agent.tokenctl("login", "sso", "--no-browser")
+            let remedy = "start_url and region to those of IAM Identity Center"
+            #expect(refused.status == 2 && PrintedRemedy(refused, holding: remedy) != nil, "\(refused)")
+            try agent.configure(configuration(right))
+            #expect(try await agent.tokenctl("reload").status == 0)
+            let login = try agent.startTokenctl(["login", "sso", "--json", "--no-browser"])
+            #expect(try await login.outputLine(containing: "user_code").contains("ABCD-EFGH"))
+        }
+
         @Test func `an ID token to exchange comes with openid, as it is said`() async throws {
             let secret = "client_secret = \"demo-secret-7f3a\"\n"
             let scene = try await Scene(session: secret, client: "demo-confidential")
