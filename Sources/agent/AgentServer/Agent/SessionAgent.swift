@@ -52,26 +52,9 @@ package actor SessionAgent: AgentLocking {
             fileLedger: fileLedger
         )
         requests = RequestHandler(
+            parts: parts,
             ports: ports,
             identity: identity,
-            registry: parts.registry,
-            configuration: parts.configuration,
-            reloads: parts.reloads,
-            phase: parts.phase,
-            events: parts.events,
-            audit: parts.audit,
-            clocks: parts.clocks,
-            work: parts.work,
-            tasks: parts.tasks,
-            late: parts.late,
-            fleet: parts.fleet,
-            files: parts.files,
-            refreshes: parts.refreshes,
-            sources: parts.sources,
-            erasure: parts.erasure,
-            revoker: parts.revoker,
-            log: parts.log,
-            storeThread: parts.storeThread,
             eventLoop: eventLoop,
             onShutdownRequest: onShutdownRequest
         )

@@ -39,154 +39,138 @@ final class RequestHandler {
     private let late: OrphanedTokenRevocations
     private let onShutdownRequest: @Sendable () -> Void
 
+    /// Creates the parts that serve requests, from those that serve all of the agent.
     init(
+        parts: AgentParts,
         ports: AgentPorts,
         identity: AgentDescription,
-        registry: SessionRegistry,
-        configuration: LiveConfiguration,
-        reloads: ConfigurationReloads,
-        phase: AgentPhase,
-        events: Subscriptions,
-        audit: AuditLog,
-        clocks: ClockStepDetector,
-        work: PendingWork,
-        tasks: LoopTasks,
-        late: OrphanedTokenRevocations,
-        fleet: FleetCoordinator,
-        files: TokenFiles,
-        refreshes: RefreshCoordinator,
-        sources: SourceTokenRequests,
-        erasure: DeferredSecretErasure,
-        revoker: TokenRevoker,
-        log: SessionLog,
-        storeThread: StoreThread,
         eventLoop: any EventLoop,
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
         self.onShutdownRequest = onShutdownRequest
         timekeeper = ports.timekeeper
-        self.registry = registry
-        self.configuration = configuration
-        self.reloads = reloads
-        self.phase = phase
-        self.events = events
-        self.audit = audit
-        self.clocks = clocks
-        self.work = work
-        self.tasks = tasks
-        self.late = late
+        registry = parts.registry
+        configuration = parts.configuration
+        reloads = parts.reloads
+        phase = parts.phase
+        events = parts.events
+        audit = parts.audit
+        clocks = parts.clocks
+        work = parts.work
+        tasks = parts.tasks
+        late = parts.late
         examiner = PeerInspector(
             processes: ports.processes,
-            configuration: configuration,
-            tasks: tasks
+            configuration: parts.configuration,
+            tasks: parts.tasks
         )
         turns = RequesterLimiter(timekeeper: ports.timekeeper, eventLoop: eventLoop)
         tokens = TokenRequests(
             ports: ports,
-            registry: registry,
-            configuration: configuration,
-            phase: phase,
-            refreshes: refreshes,
-            sources: sources,
-            erasure: erasure,
-            audit: audit,
-            log: log,
-            work: work,
-            tasks: tasks,
+            registry: parts.registry,
+            configuration: parts.configuration,
+            phase: parts.phase,
+            refreshes: parts.refreshes,
+            sources: parts.sources,
+            erasure: parts.erasure,
+            audit: parts.audit,
+            log: parts.log,
+            work: parts.work,
+            tasks: parts.tasks,
             examiner: examiner,
             turns: turns,
             preparations: TokenReadinessWaiters(
-                registry: registry,
-                refreshes: refreshes,
-                phase: phase,
-                clocks: clocks,
+                registry: parts.registry,
+                refreshes: parts.refreshes,
+                phase: parts.phase,
+                clocks: parts.clocks,
                 timekeeper: ports.timekeeper,
                 eventLoop: eventLoop
             ),
             fleetReadQueue: FleetReadWaiters(
-                registry: registry,
-                fleet: fleet,
+                registry: parts.registry,
+                fleet: parts.fleet,
                 timekeeper: ports.timekeeper,
-                tasks: tasks,
+                tasks: parts.tasks,
                 eventLoop: eventLoop
             )
         )
         confirmations = Confirmations(
             commands: ports.commands,
-            configuration: configuration,
+            configuration: parts.configuration,
             tokens: tokens,
-            audit: audit,
-            log: log,
-            tasks: tasks
+            audit: parts.audit,
+            log: parts.log,
+            tasks: parts.tasks
         )
         reports = RefusalReports(
             ports: ports,
-            registry: registry,
-            configuration: configuration,
+            registry: parts.registry,
+            configuration: parts.configuration,
             tokens: tokens,
             turns: turns,
             confirmations: confirmations
         )
         logouts = Logouts(
-            registry: registry,
-            phase: phase,
-            revoker: revoker,
-            fleet: fleet,
-            files: files,
-            erasure: erasure,
-            audit: audit,
-            log: log,
+            registry: parts.registry,
+            phase: parts.phase,
+            revoker: parts.revoker,
+            fleet: parts.fleet,
+            files: parts.files,
+            erasure: parts.erasure,
+            audit: parts.audit,
+            log: parts.log,
             chance: ports.chance,
-            tasks: tasks
+            tasks: parts.tasks
         )
         logins = Logins(
             ports: ports,
-            registry: registry,
-            configuration: configuration,
-            phase: phase,
-            fleet: fleet,
-            files: files,
-            erasure: erasure,
-            audit: audit,
-            log: log,
-            tasks: tasks,
+            registry: parts.registry,
+            configuration: parts.configuration,
+            phase: parts.phase,
+            fleet: parts.fleet,
+            files: parts.files,
+            erasure: parts.erasure,
+            audit: parts.audit,
+            log: parts.log,
+            tasks: parts.tasks,
             eventLoop: eventLoop
         )
         vault = VaultRequests(
             ports: ports,
-            storeThread: storeThread,
-            configuration: configuration,
-            phase: phase,
+            storeThread: parts.storeThread,
+            configuration: parts.configuration,
+            phase: parts.phase,
             confirmations: confirmations,
-            events: events,
-            audit: audit,
-            log: log,
-            tasks: tasks,
+            events: parts.events,
+            audit: parts.audit,
+            log: parts.log,
+            tasks: parts.tasks,
             eventLoop: eventLoop
         )
         arrivals = UnlockQueue(eventLoop: eventLoop)
-        examinations = ServerProbes(ports.diagnostics, tasks: tasks)
+        examinations = ServerProbes(ports.diagnostics, tasks: parts.tasks)
         status = StatusRequests(
             ports: ports,
             identity: identity,
-            registry: registry,
-            configuration: configuration,
-            phase: phase,
-            fleet: fleet,
-            files: files,
+            registry: parts.registry,
+            configuration: parts.configuration,
+            phase: parts.phase,
+            fleet: parts.fleet,
+            files: parts.files,
             tokens: tokens,
             logins: logins,
-            tasks: tasks
+            tasks: parts.tasks
         )
         fleetRequests = FleetRequests(
-            fleet: fleet,
-            registry: registry,
-            configuration: configuration,
-            phase: phase,
+            fleet: parts.fleet,
+            registry: parts.registry,
+            configuration: parts.configuration,
+            phase: parts.phase,
             timekeeper: ports.timekeeper,
-            tasks: tasks
+            tasks: parts.tasks
         )
-        fleet.waiting = self
+        parts.fleet.waiting = self
     }
 
     // MARK: Checks
