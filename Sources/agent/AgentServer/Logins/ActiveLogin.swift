@@ -7,7 +7,7 @@ import TokenCore
 struct ActiveLogin {
     var session: SessionName
     var connection: Connection
-    /// What is requested in addition to the settings.
+    /// The scopes and other requirements in addition to the settings, or `nil`.
     var stepUp: StepUp?
     var task: Task<Void, Never>?
     /// The prompt that has not been answered yet.

@@ -126,26 +126,25 @@ struct StatusRequests {
     func serveDoctor(on connection: Connection) {
         tasks.start {
             let fleet = await FleetCheckup(fleet: fleet, phase: phase).checks()
-            let unstored = registry.entries.values.compactMap(\.storageCheck).sorted { $0.detail < $1.detail }
-            let helpers = registry.entries.values.compactMap(\.session.helperCheck).sorted {
-                $0.detail < $1.detail
-            }
-            // The findings about programs and the store say more.
-            let logins = registry.entries.values
-                .filter { $0.storageCheck == nil && $0.session.helperCheck == nil }
-                .compactMap { self.fleet.status(of: $0.session).loginCheck }.sorted { $0.detail < $1.detail }
+            let sessions = registry.entries.values.flatMap { self.checks(of: $0) }
+                .sorted { $0.detail < $1.detail }
             let sockets =
                 configuration.unopened.map(\.check)
                 + configuration.current.sockets.compactMap { $0.reachCheck(besides: identity) }
             let all =
-                await diagnostics.checks() + fleet + files.checks + sockets + helpers
-                + unstored + logins
+                await diagnostics.checks() + fleet + files.checks + sockets + sessions
             let checks = all.filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { configuration.isShown($0, to: connection) }
             }
             connection.answer(.message(DoctorMessage { $0.checks = checks.map(\.wire) }))
         }
+    }
+
+    /// Returns the findings about a session; those about its programs and its storage say more than its state.
+    private func checks(of kept: SessionEntry) -> [DiagnosticCheck] {
+        let known = [kept.session.helperCheck, kept.storageCheck].compactMap(\.self)
+        return known.isEmpty ? [fleet.status(of: kept.session).loginCheck].compactMap(\.self) : known
     }
 }
 

@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// What the fleet says about the refresh attempts of shared sessions.
+/// A receiver of the fleet's decisions about refresh attempts of shared sessions.
 protocol SharedRefreshing: AnyObject {
     /// Continues an attempt that the fleet allows this host to make.
     func granted(_ reservation: RefreshQueue.ReservationRequest)
@@ -14,7 +14,7 @@ protocol SharedRefreshing: AnyObject {
     func supersededByFleet(_ attempt: AttemptNumber, for name: SessionName)
 }
 
-/// What the fleet says to those who wait for a shared session.
+/// A receiver of the fleet's news for requests that wait for a shared session.
 protocol SharedSessionWaiting: AnyObject {
     /// Resumes the requests for a session whose record was read or cannot be read.
     func sharedRecordRead(of name: SessionName)
