@@ -99,6 +99,17 @@ package struct JSONScanner {
         return false
     }
 
+    /// Reads the name of a member, and skips the colon after it.
+    package mutating func memberName() throws(JSONError) -> String {
+        let start = offset
+        _ = try string()
+        guard let name = try JSONValue(parsing: bytes[start..<offset]).string else {
+            throw failure(.unexpectedByte)
+        }
+        try colon()
+        return name
+    }
+
     /// Skips the colon after the name of a member, and the blanks around it.
     package mutating func colon() throws(JSONError) {
         skipBlanks()

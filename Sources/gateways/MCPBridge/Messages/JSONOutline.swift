@@ -60,7 +60,7 @@ struct JSONOutline {
         var names: Set<ByteText> = []
         var follows = try scanner.begin(until: closing)
         while follows {
-            let name = isObject ? try name(&scanner) : nil
+            let name = isObject ? try scanner.memberName() : nil
             if let name, !names.insert(name.bytewise).inserted { throw scanner.failure(.duplicateMember) }
             guard members.count + elements.count < maximumParts else { throw scanner.failure(.tooManyValues) }
             let start = scanner.offset
@@ -70,17 +70,6 @@ struct JSONOutline {
             follows = try scanner.goOn(until: closing)
         }
         return isObject ? .object(members) : .array(elements)
-    }
-
-    /// Reads the name of a member, and its colon.
-    private static func name(_ scanner: inout JSONScanner) throws(JSONError) -> String {
-        let start = scanner.offset
-        _ = try scanner.string()
-        guard let name = try JSONValue(parsing: scanner.bytes[start..<scanner.offset]).string else {
-            throw scanner.failure(.unexpectedByte)
-        }
-        try scanner.colon()
-        return name
     }
 
     /// Returns the position of the value of the member `name`, or `nil` if there is no such member.

@@ -129,9 +129,9 @@ struct JSONLayout {
     }
 
     /// Returns the container at the scanner, or `nil` if there is none or it is not complete.
-    private static func container(_ scanner: inout JSONScanner, depth: Int = 0) -> Container? {
+    private static func container(_ scanner: inout JSONScanner) -> Container? {
         scanner.skipBlanks()
-        guard depth < deepest, let bracket = try? scanner.peek(),
+        guard let bracket = try? scanner.peek(),
             bracket == UInt8(ascii: "{") || bracket == UInt8(ascii: "[")
         else { return nil }
         let isObject = bracket == UInt8(ascii: "{")
@@ -141,7 +141,7 @@ struct JSONLayout {
         do throws(JSONError) {
             var follows = try scanner.begin(until: closing)
             while follows {
-                items.append(try item(&scanner, named: isObject, depth: depth))
+                items.append(try item(&scanner, named: isObject))
                 follows = try scanner.goOn(until: closing)
             }
         } catch {
@@ -152,18 +152,12 @@ struct JSONLayout {
 
     private static func item(
         _ scanner: inout JSONScanner,
-        named: Bool,
-        depth: Int
+        named: Bool
     ) throws(JSONError) -> Container.Item {
         let start = scanner.offset
-        var name: String?
-        if named {
-            _ = try scanner.string()
-            name = try JSONValue(parsing: scanner.bytes[start..<scanner.offset]).string
-            try scanner.colon()
-        }
+        let name = named ? try scanner.memberName() : nil
         let value = scanner.offset
-        try scanner.value(depthLeft: deepest - depth)
+        try scanner.value(depthLeft: deepest)
         let mark = mark(before: start, in: scanner.bytes)
         return Container.Item(
             name: name,
