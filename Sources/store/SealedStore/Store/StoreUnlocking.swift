@@ -42,7 +42,12 @@ extension SessionStore {
 
     /// Checks that no new vault takes the place of one that was lost, because the records need that one.
     private func checkHoldsNoRecords() throws(StoreError) {
-        let names = (try? directory.sessions.names()) ?? []
+        let names: [String]
+        do throws(StoreFileError) {
+            names = try directory.sessions.names()
+        } catch {
+            throw .unavailable(path: directory.sessions.path, reason: "\(error)")
+        }
         guard !names.contains(where: { $0.hasSuffix(".\(RecordFiles.Role.record.rawValue)") }) else {
             throw .missingVault(path: directory.root.path(of: VaultFileStore.fileName))
         }
