@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Text
 
 /// The directory of a socket, which is rejected if another user could change it.
 package enum SocketDirectory {
+    /// The remedy for a socket that the user has named in a directory that is rejected.
+    package static let remedy = Remedy.set("TOKENAGENT_SOCK to a path in a directory that only you can enter")
+
     /// An error that prevents a socket in the directory.
-    package enum DirectoryError: Error, Equatable, Sendable {
+    package enum DirectoryError: Error, Equatable, Sendable, CustomStringConvertible {
         /// Another user could change the directory `path`, for `reason`.
         case unsafe(path: String, reason: String)
         /// The system call for `operation` failed with the error `number` (errno(3)).
         case system(operation: String, path: String, number: CInt)
+
+        package var description: String {
+            switch self {
+            case .unsafe(let path, let reason): "\(path): \(reason)"
+            case .system(let operation, let path, let number):
+                "cannot \(operation) \(path): \(systemMessage(number))"
+            }
+        }
     }
 
     /// Makes sure that `path` is a directory of this user with mode 0700, or one that only this user can

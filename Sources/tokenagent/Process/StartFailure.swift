@@ -63,6 +63,6 @@ extension ListenFailure {
         guard case .unsafeDirectory(let path, _) = self else { return nil }
         return path.bytewise.hasSuffix("/tokenagent")
             ? .run("chmod 700 \(ShellWord.quoted(path))")
-            : .set("TOKENAGENT_SOCK to a path in a directory that only you can enter")
+            : SocketDirectory.remedy
     }
 }

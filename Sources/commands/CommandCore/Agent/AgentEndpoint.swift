@@ -33,8 +33,12 @@ package struct AgentEndpoint: Equatable, Sendable {
         } catch {
             // The running agent of this store may use another socket than the one given.
             guard error.code == .noAgent, let complaint else { throw error }
-            let remedy: Remedy =
-                socket == nil ? .run("unset TOKENAGENT_SOCK") : .retry("without --socket")
+            var remedy = error.remedy
+            if socket != nil {
+                remedy = .retry("without --socket")
+            } else if AgentPaths.namesSocket() {
+                remedy = .run("unset TOKENAGENT_SOCK")
+            }
             throw AgentError(.noAgent, "\(error.message) (\(complaint))", remedy: remedy)
         }
     }

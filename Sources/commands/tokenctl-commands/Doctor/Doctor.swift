@@ -41,37 +41,25 @@ struct Doctor {
                 )
             ]
         }
-        do {
+        do throws(AgentError) {
             try PrivateDirectory.check(directory)
             return [Finding(.ok, "socket directory", "\(directory) is private")] + socketMode(path)
         } catch {
-            return [
-                isSocketNamed
-                    ? named(directory)
-                    : Finding(.problem, "socket directory", error.message, remedy: error.remedy)
-            ]
+            guard !isSocketNamed else { return [sharedDirectory(directory)] }
+            return [Finding(.problem, "socket directory", error.message, remedy: error.remedy)]
         }
     }
 
-    /// Whether the user has named the socket, which may be one that is open to others, or in any directory.
+    /// Whether the user has named the socket, which may then be a `[[socket]]` that others can reach.
     private var isSocketNamed: Bool { endpoint.socket != nil || AgentPaths.namesSocket() }
 
-    private func named(_ directory: String) -> Finding {
-        do {
+    /// Checks the directory of a socket for other users too.
+    private func sharedDirectory(_ directory: String) -> Finding {
+        do throws(SocketDirectory.DirectoryError) {
             try SocketDirectory.check(directory, isOpenToOthers: true)
             return Finding(.ok, "socket directory", "\(directory) can be changed only by this user")
         } catch {
-            let reason =
-                switch error {
-                case .unsafe(let path, let reason): "\(path): \(reason)"
-                case .system(_, let path, let number): "\(path): \(systemMessage(number))"
-                }
-            return Finding(
-                .problem,
-                "socket directory",
-                reason,
-                remedy: .set("TOKENAGENT_SOCK to a path in a directory that only you can enter")
-            )
+            return Finding(.problem, "socket directory", "\(error)", remedy: SocketDirectory.remedy)
         }
     }
 
@@ -88,7 +76,8 @@ struct Doctor {
                 )
             ]
         }
-        guard status.st_mode & 0o077 == 0 || isSocketNamed else {
+        guard status.st_mode & 0o077 == 0 else {
+            guard !isSocketNamed else { return [Finding(.ok, "socket", "other users may connect to it")] }
             return [
                 Finding(
                     .warning,
