@@ -13,4 +13,7 @@ package enum AbsolutePath {
         defer { unsafe free(directory) }
         return unsafe String(cString: directory) + "/" + path
     }
+
+    /// Makes `path` absolute, or returns it as it is if the working directory is unknown.
+    package static func orGiven(_ path: String) -> String { from(path) ?? path }
 }

@@ -130,7 +130,7 @@ struct ServerArguments: ParsableArguments {
         guard region == nil || kind.hasRegion else {
             throw ValidationError("--region requires --kind aws_role or aws_sso")
         }
-        try ClientArguments.check([("--ca-file", caFile.map { AbsolutePath.from($0) ?? $0 })])
+        try ClientArguments.check([("--ca-file", caFile.map(AbsolutePath.orGiven))])
     }
 }
 

@@ -31,7 +31,7 @@ struct SessionPrompts {
             issuer: given.issuer,
             metadata: given.metadata,
             resource: given.resource,
-            authority: given.caFile.map { CopiedCAFile(AbsolutePath.from($0) ?? $0, for: file) }
+            authority: given.caFile.map { CopiedCAFile(AbsolutePath.orGiven($0), for: file) }
         )
         if !given.namesServer, command.grant.serviceAccountFile == nil {
             switch try provider() {

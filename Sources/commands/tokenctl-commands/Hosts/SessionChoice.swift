@@ -11,7 +11,7 @@ struct SessionChoice: Equatable {
         var name: String
         var closeness: Int
         var rule: HostRule
-        /// Whether the session has no `hosts`, but those of its resource.
+        /// Whether the host follows from the session's resource.
         var isDerived: Bool
     }
 
@@ -76,7 +76,7 @@ struct SessionChoice: Equatable {
         }
         let closest = candidates.map(\.closeness).max()
         var rivals = candidates.filter { $0.closeness == closest }
-        // What the user has written in hosts counts more than the server of a resource.
+        // Configured hosts count more than the server of a resource.
         if rivals.contains(where: { !$0.isDerived }) { rivals.removeAll(where: \.isDerived) }
         guard let best = rivals.first else { return nil }
         guard rivals.count == 1 else {

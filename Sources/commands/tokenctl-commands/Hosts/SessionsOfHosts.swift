@@ -11,6 +11,8 @@ struct SessionsOfHosts {
         /// The host, with the port if `hosts` names one, such as `git.example.com:8443`.
         var host: String
         var user: String?
+        /// Whether the host follows from the session's resource.
+        var isDerived = false
     }
 
     let entries: [Entry]
@@ -20,13 +22,17 @@ struct SessionsOfHosts {
             SessionChoice.rules(known).filter { !$0.coversSubdomains }.compactMap { rule in
                 known.session.map { session in
                     let port = rule.port.map { ":\($0)" } ?? ""
-                    let isDerived = known.hasHostsOfResource == true
-                    return (Entry(session: session, host: rule.host + port, user: rule.user), isDerived)
+                    return Entry(
+                        session: session,
+                        host: rule.host + port,
+                        user: rule.user,
+                        isDerived: known.hasHostsOfResource == true
+                    )
                 }
             }
         }
-        // What the user has written in hosts counts more than the server of a resource.
-        let written = Set(all.filter { !$0.1 }.map(\.0.host))
-        entries = all.filter { !$0.1 || !written.contains($0.0.host) }.map(\.0)
+        // As in SessionChoice, configured hosts count more than the server of a resource.
+        let configured = Set(all.filter { !$0.isDerived }.map(\.host))
+        entries = all.filter { !$0.isDerived || !configured.contains($0.host) }
     }
 }

@@ -155,7 +155,7 @@ struct ProxyCommand: ParsableCommand {
         add("paths", paths)
         add("methods", methods)
         // The shell does not expand the home directory in --ca-file=~/ca.pem.
-        add("ca_file", authorityFile.map { $0.hasPrefix("~/") ? $0 : AbsolutePath.from($0) ?? $0 })
+        add("ca_file", authorityFile.map { $0.hasPrefix("~/") ? $0 : AbsolutePath.orGiven($0) })
         return lines.joined(separator: "\n") + "\n"
     }
 }

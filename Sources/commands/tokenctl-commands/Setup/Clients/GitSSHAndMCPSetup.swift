@@ -165,9 +165,10 @@ enum GitSSHAndMCPSetup {
                 name = name ?? address.server.place.host
             }
             words.append(.string(url))
-            let authorities = request.options.caFile.map { AbsolutePath.from($0) ?? $0 }
-            let more = authorities.map { [JSONValue.string("--ca-file"), .string($0)] } ?? []
-            value = ["command": .string(request.program), "args": .array(words + more)]
+            let authorities = request.options.caFile.map { file in
+                [JSONValue.string("--ca-file"), .string(AbsolutePath.orGiven(file))]
+            }
+            value = ["command": .string(request.program), "args": .array(words + (authorities ?? []))]
         }
         let item = JSONItem(file, in: "mcpServers", name, value, isStrict: true) { [words] present in
             // A `tokenctl` wrote the entry, perhaps one that was installed in another directory.
