@@ -144,7 +144,7 @@ extension EndToEnd {
             #expect(try await token(scene) != first)
         }
 
-        @Test(.holds("189")) func `an assertion that another program renews is read anew, through a link`()
+        @Test(.holds("189")) func `an assertion that another program renews is read again, through a link`()
             async throws
         {
             let scene = try await scene { scene in

@@ -260,14 +260,14 @@ extension ExampleTreatment {
             "import base64, imaplib",
             .isReadBy(
                 #"""
-                cat >stub.py <<'END'
+                cat >server.py <<'END'
                 import imaplib
-                class Stub:
+                class Server:
                     def __init__(self, host): pass
                     def authenticate(self, name, answer): print(answer(b"").decode())
-                imaplib.IMAP4_SSL = Stub
+                imaplib.IMAP4_SSL = Server
                 END
-                { cat stub.py; printf '%s\n' "$EXAMPLE"; } | python3 -B -
+                { cat server.py; printf '%s\n' "$EXAMPLE"; } | python3 -B -
                 """#,
                 reason: "there is no mail server here"
             ),

@@ -127,7 +127,7 @@ extension EndToEnd {
             #expect(result.standardOutput.contains("alice"))
         }
 
-        @Test(.holds("222")) func `a server that is started anew ends no conversation`() async throws {
+        @Test(.holds("222")) func `a server that is restarted ends no conversation`() async throws {
             let (_, client) = try await logged()
             let result = try await client.run(
                 """

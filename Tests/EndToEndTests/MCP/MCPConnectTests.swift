@@ -145,7 +145,7 @@ extension EndToEnd {
             #expect(scene.server.sessions.open == 0)
         }
 
-        @Test(.holds("222")) func `a session that is ended behind its back begins anew`() async throws {
+        @Test(.holds("222")) func `a session that the server has ended begins again`() async throws {
             let scene = try await BridgeScene()
             let client = try scene.open()
             try await client.begin()

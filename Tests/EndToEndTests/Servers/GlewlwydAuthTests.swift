@@ -66,7 +66,7 @@ extension EndToEnd {
             #expect(refreshed.status == 0, "\(refreshed.standardError) \(scene.agent.log)")
         }
 
-        @Test(.holds("O57")) func `assertions that another program signs are read anew each time`()
+        @Test(.holds("O57")) func `assertions that another program signs are read again each time`()
             async throws
         {
             let server = try GlewlwydAuth.current()

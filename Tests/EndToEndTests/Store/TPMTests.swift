@@ -50,7 +50,7 @@ extension EndToEnd {
             return "\(Int(duration / .milliseconds(1)) / 5) ms"
         }
 
-        @Test(.holds("45")) func `a TPM's counter that is removed and made anew does not go back`()
+        @Test(.holds("45")) func `a TPM's counter that is removed and created again does not go back`()
             async throws
         {
             let tpm = try await SoftwareTPM.start()

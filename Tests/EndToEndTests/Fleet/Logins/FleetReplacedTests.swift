@@ -8,7 +8,7 @@ extension EndToEnd {
     /// Logins that another login has replaced, and their revocation at the server.
     @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetReplacedTests {
         @Test(.holds("267"))
-        func `where a revocation ends nothing else, one login is left alive, whoever logs in where`()
+        func `where a revocation ends nothing else, logins on any hosts leave one alive`()
             async throws
         {
             try await FleetScene.whileRunning(keepers: 2, session: "revokes = \"token\"\n") { scene in

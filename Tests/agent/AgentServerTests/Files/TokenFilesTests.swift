@@ -30,7 +30,7 @@ struct TokenFilesTests {
         try await Polling.until(within: .seconds(20)) { self.text(agent) == text }
     }
 
-    @Test(.holds("240")) func `whoever has logged in finds the token, and whoever has logged out does not`()
+    @Test(.holds("240")) func `the token is in the file after a login, and is not after a logout`()
         async throws
     {
         let agent = try await agent()

@@ -11,7 +11,7 @@ import TokenCore
 /// A keeper that joins its fleet's store, works with it and leaves it.
 @Suite(.timeLimit(.minutes(10)))
 struct ParticipationTests {
-    @Test(.holds("267")) func `a record under an older key is sealed anew as soon as it is taken over`()
+    @Test(.holds("267")) func `a record under an older key is sealed again as soon as it is taken over`()
         async throws
     {
         let memory = try SealedMemory()
