@@ -149,6 +149,25 @@ extension EndToEnd {
             #expect(followed.status == 0 && followed.line == "work", "\(followed)")
         }
 
+        @Test func `a socket that is open to others is not said to be closed`() async throws {
+            let path = "\(try scene.agent.home.makeDirectory("shared"))/x.sock"
+            let socket = """
+                [[socket]]
+                path = "\(path)"
+                sessions = ["work"]
+                mode = "0666"
+                users = ["65534"]
+
+                """
+            try scene.agent.configure(socket + (File.text(scene.agent.configurationPath) ?? ""))
+            try await scene.agent.start()
+            let own = try await scene.agent.tokenctl("doctor")
+            #expect(own.standardOutput.contains("only this user may connect"), "\(own)")
+            let shared = try await scene.agent.tokenctl("doctor", extraEnvironment: ["TOKENAGENT_SOCK": path])
+            #expect(shared.standardOutput.contains("other users may connect to it"), "\(shared)")
+            #expect(!shared.standardOutput.contains("chmod 600"), "\(shared)")
+        }
+
         @Test func `a variable that leads into a directory of others is to be changed`() async throws {
             try scene.agent.home.makeDirectory("open")
             try #require(chmod(scene.agent.home.path("open"), 0o777) == 0)
