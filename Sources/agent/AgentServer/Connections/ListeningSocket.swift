@@ -3,6 +3,7 @@
 import AgentProtocol
 import CHardening
 import Glibc
+import Synchronization
 
 /// A listening Unix stream socket, created here or inherited from the program that started the agent.
 package struct ListeningSocket: Sendable {
@@ -186,13 +187,20 @@ package struct ListeningSocket: Sendable {
 
     /// Binds the socket without the umask, which belongs to the whole process.
     ///
-    /// Meanwhile everything else that the agent creates has an explicit mode, for its user only.
+    /// Meanwhile everything else that the agent creates has an explicit mode, for its user only. Of two threads
+    /// that bind at once, the second would otherwise take the first one's empty mask for the process's own, and
+    /// leave it behind.
     private static func bind(_ descriptor: CInt, to path: String) throws(ListenFailure) {
-        let mask = umask(0)
-        defer { _ = umask(mask) }
-        let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
-        guard bound == 0 else { throw .latest("bind", path) }
+        let failure: CInt? = umaskLock.withLock { _ in
+            let mask = umask(0)
+            defer { _ = umask(mask) }
+            let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
+            return bound == 0 ? nil : errno
+        }
+        if let failure { throw .system(operation: "bind", path: path, reason: systemMessage(failure)) }
     }
+
+    private static let umaskLock = Mutex<Void>(())
 
     /// Admits peers at a socket that is bound to `path`.
     ///

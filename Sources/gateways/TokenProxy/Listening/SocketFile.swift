@@ -45,9 +45,9 @@ final class SocketFile: @unchecked Sendable {
     }
 
     private static func bind(_ descriptor: CInt, to path: String) throws(AgentError) -> (dev_t, ino_t) {
-        // Only this user may connect. A sandboxed process cannot change the mode afterwards.
-        let mask = umask(0o177)
-        defer { _ = umask(mask) }
+        // Only this user may connect. The file gets the socket's own mode (unix(7)): a sandboxed process cannot change
+        // it afterwards, and the umask belongs to the whole process.
+        guard fchmod(descriptor, 0o600) == 0 else { throw refusal(of: path, errno) }
         if unsafe SocketFile.call(Glibc.bind, descriptor, path) != 0 {
             guard errno == EADDRINUSE else { throw refusal(of: path, errno) }
             try removeLeftover(at: path)

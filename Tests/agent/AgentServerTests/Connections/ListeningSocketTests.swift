@@ -43,12 +43,26 @@ struct ListeningSocketTests {
         for name in ["a", "a/b"] { #expect(File.mode(directory.path(name)) == made) }
     }
 
-    @Test(.holds("1")) func `the umask is as before afterwards`() throws {
-        let before = umask(0o022)
-        umask(before)
-        close(try ListeningSocket.bind(to: directory.path("run/agent.sock")).descriptor)
-        let after = umask(before)
-        #expect(after == before)
+    @Test(.holds("1")) func `the umask is as before afterwards, also of threads that listen at once`() async {
+        await #expect(processExitsWith: .success) {
+            let directory = try TemporaryDirectory()
+            umask(0o027)
+            await withTaskGroup(of: Void.self) { group in
+                for thread in 0..<8 {
+                    group.addTask {
+                        for turn in 0..<100 {
+                            let path = directory.path("run/\(thread).\(turn).sock")
+                            guard let bound = try? ListeningSocket.bind(to: path) else {
+                                preconditionFailure("nothing listens at \(path)")
+                            }
+                            close(bound.descriptor)
+                        }
+                    }
+                }
+            }
+            precondition(umask(0) == 0o027)
+            exit(0)
+        }
     }
 
     @Test(.holds("15")) func `a live agent is left alone`() throws {
