@@ -56,13 +56,13 @@ package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
         guard bytes.count <= maximumLength, bytes.allSatisfy(\.isVisibleASCII) else { throw .notAnAddress }
         var rest = bytes[...]
         var isTLS = false
-        if let mark = rest.firstRange(of: Array("://".utf8)) {
-            switch String(decoding: rest[..<mark.lowerBound], as: UTF8.self).bytewise.lowercased.text {
+        if let colon = rest.firstIndex(of: UInt8(ascii: ":")), rest[colon...].starts(with: "://".utf8) {
+            switch String(decoding: rest[..<colon], as: UTF8.self).bytewise.lowercased.text {
             case "http": isTLS = false
             case "https": isTLS = true
             default: throw .otherScheme
             }
-            rest = rest[mark.upperBound...]
+            rest = rest[colon...].dropFirst(3)
         } else if needsScheme {
             throw .otherScheme
         }
