@@ -146,7 +146,8 @@ extension Session {
                     reason: .refreshTokenExpired,
                     message: "the refresh token has expired"
                 )
-                ending.isCertain = end.source == .told
+                // After a reboot only the server knows.
+                ending.isCertain = end.source == .told && !login.isDatedByWallClock
                 ending.moves = end.mobility == .moves
                 ending.mayMove = end.mobility == .unknown && end.source == .told
                 endings.append(ending)
@@ -299,10 +300,9 @@ extension Session {
         return max(ending, restoredAt + RetrySchedule.wallClockGrace)
     }
 
-    /// Returns the time after which the refresh token of `login` is not sent.
-    func certainEnd(of login: Login) -> Instant? {
-        login.certainEnd.map { confirmedTime(of: $0, of: login) }
-    }
+    /// Returns the time after which the refresh token of `login` is not sent, or `nil` if only the wall clock of this
+    /// start tells it: that may be wrong, and the server knows.
+    func certainEnd(of login: Login) -> Instant? { login.isDatedByWallClock ? nil : login.certainEnd }
 }
 
 /// The steps of the wall clock since a start of the agent.

@@ -181,14 +181,15 @@ struct ClockStepTests {
         #expect(script.session.status.state != .loggedOut)
     }
 
-    @Test func `a login that was over before a reboot ends a little later`() throws {
+    @Test func `a login that is over by the clock of a start is ended by its server alone`() throws {
         let login = SessionScript.ready(lifetime: .seconds(3600), refreshLifetime: .seconds(86_400))
-        var script = try restarted(login, ahead: .seconds(2 * 86_400))
+        var script = try restarted(login, ahead: .seconds(11 * 365 * 86_400))
         _ = script.fail(script.tick(), .unreachable)
-        #expect(script.session.status.state == .retrying)
-        script.advance(by: RetrySchedule.wallClockGrace)
-        _ = script.tick()
-        #expect(script.session.status.reason == .refreshTokenExpired)
+        script.advance(by: .seconds(86_400))
+        let effects = script.tick()
+        #expect(effects.sendsRequest)
+        _ = script.fail(effects, .grantDead)
+        #expect(script.session.status.reason == .grantDead)
     }
 
     @Test func `a server whose date tells that the clock is ahead makes the login younger`() throws {
