@@ -57,8 +57,8 @@ struct ExternalSecrets: Sendable {
     }
 
     private func run(_ command: [String]) throws(StoreError) -> GuardedBytes {
-        func failure(_ reason: String) -> StoreError {
-            .noExternalSecret(.command, name: command.first ?? "", reason: reason)
+        func failure(_ reason: String, isFinal: Bool = false) -> StoreError {
+            .noExternalSecret(.command, name: command.first ?? "", reason: reason, isFinal: isFinal)
         }
         guard mayRun(command) else {
             throw failure("it was not run, because it is not the unlock_command in [vault]")
@@ -74,7 +74,7 @@ struct ExternalSecrets: Sendable {
             throw failure("interrupted")
         }
         switch outcome {
-        case .failure(let failed): throw failure(failed.message)
+        case .failure(let failed): throw failure(failed.message, isFinal: failed.rejectsCredential)
         case .success(let output): return try secret(output, orThrow: failure("no output"))
         }
     }

@@ -13,13 +13,13 @@ extension StoreAccessError {
     init(_ error: StoreError, passphraseIsLeft: Bool = false) {
         switch error {
         case _ where passphraseIsLeft && error.isOfOneSlot:
-            self = .passphraseLeft(error.description, remedy: error.remedy)
+            self = .passphraseLeft(error.description, remedy: error.remedy, mayPass: error.mayPass)
         case .wrongPassphrase, .wrongSecret: self = .wrongKey()
         case .wrongKeyFile, .wrongExternalSecret: self = .wrongKey(error.description, remedy: error.remedy)
         case .secretNeeded, .locked: self = .passphraseNeeded
         case .unavailable, .damagedVault, .outOfMemory, .olderCopy, .otherCounter, .counterNotConfigured,
             .unknownAge, .counterUnusable, .noExternalSecret:
-            self = .failed(error.description, remedy: error.remedy)
+            self = .failed(error.description, remedy: error.remedy, mayPass: error.mayPass)
         default: self = .notPossible(error.description, remedy: error.remedy)
         }
     }

@@ -30,6 +30,8 @@ package actor SessionAgent: AgentLocking {
     let requests: RequestHandler
     private let effects: EffectExecutor
     private let sessions: ConfiguredSessions
+    /// The next attempt to unlock the store without the user, and how many have failed.
+    private(set) var reopening: (at: Instant, failures: Int)?
 
     package init(
         configuration: AgentConfiguration,
@@ -77,6 +79,7 @@ package actor SessionAgent: AgentLocking {
     /// Housekeeping calls this too, because timers fire late after the machine has slept.
     package func timeReached() {
         requests.timeReached()
+        reopenIfDue()
         guard phase.current == .working || phase.current == .stopping else { return }
         parts.registry.timeReached { [parts] in
             parts.refreshes.timeReached()
@@ -91,7 +94,7 @@ package actor SessionAgent: AgentLocking {
     /// - Parameter burstChanges: The number of times a connection was opened or closed while many were open. It counts as
     ///   work, because a burst leaves free memory behind.
     /// - Returns: Whether the agent is idle.
-    package func housekeep(burstChanges: Int) -> Bool {
+    func housekeep(burstChanges: Int) -> Bool {
         parts.clocks.compare()
         if parts.idle.hasSlept(now: ports.timekeeper.now) { networkReturned(spread: Self.wakeSpread) }
         timeReached()
@@ -163,6 +166,7 @@ extension SessionAgent {
         if let refusal = await requests.vault.openStore(nil) {
             tellLocked(refusal)
             if phase.current == .opening { phase.become(.locked) }
+            if refusal.mayPass { planReopening(after: 1) }
         } else if phase.current == .opening {
             await sessions.load()
             if phase.current == .opening {
@@ -171,6 +175,18 @@ extension SessionAgent {
             }
         }
         for arrival in requests.arrivals.finish() { requests.handle(arrival) }
+    }
+
+    private func planReopening(after failures: Int) {
+        let pause = RetrySchedule.helperPause(after: failures)
+        reopening = (ports.timekeeper.now + pause, failures)
+    }
+
+    /// Tries again to unlock the store without the user: a command or a mounted key file may be ready now.
+    private func reopenIfDue() {
+        guard phase.current == .locked, let next = reopening, next.at <= ports.timekeeper.now else { return }
+        planReopening(after: next.failures + 1)
+        Task { try? await unlock(passphrase: nil, by: .agent) }
     }
 
     private func tellLocked(_ reason: StoreAccessError) {
@@ -195,6 +211,7 @@ extension SessionAgent {
 
     /// Stops serving, waits for refreshes in flight, and then erases all keys and secrets.
     func lock(by origin: RequestInitiator) async {
+        reopening = nil
         guard phase.current == .working else { return await waitUntilLocked() }
         phase.become(.locking)
         parts.files.followAll()
@@ -224,6 +241,7 @@ extension SessionAgent {
         await waitUntilLocked()
         guard phase.current == .locked else { return }
         if let refusal = await requests.vault.openStore(passphrase) {
+            if passphrase == nil, !refusal.mayPass { reopening = nil }
             let failure = RequestFailure(refusal)
             parts.audit.add(.unlock, .failed, by: origin)
             let advice = failure.remedy.map { " \($0.parenthesized)" } ?? ""
@@ -231,6 +249,7 @@ extension SessionAgent {
             throw failure
         }
         guard phase.current == .locked else { return }
+        reopening = nil
         parts.audit.add(.unlock, .done, by: origin)
         let changed = await parts.reloads.readOwed()
         await sessions.load()
@@ -244,7 +263,7 @@ extension SessionAgent {
     }
 
     /// Stops beginning new work.
-    package func beginStopping() {
+    func beginStopping() {
         guard phase.current != .stopping else { return }
         phase.become(.stopping)
         parts.files.followAll()

@@ -164,11 +164,23 @@ package enum StoreAccessError: Error, Equatable, Sendable {
     case passphraseNeeded
     /// The unlock method without the user failed, and the passphrase is another one; the text is a clause for
     /// the user.
-    case passphraseLeft(String, remedy: Remedy?)
+    ///
+    /// If it `mayPass`, the method may work later, such as a command that needs a keyring.
+    case passphraseLeft(String, remedy: Remedy?, mayPass: Bool = false)
     /// Too many unlock attempts are pending.
     case busy(retryAfter: Duration)
     /// The store's current state does not permit the request; the text is a clause for the user.
     case notPossible(String, remedy: Remedy? = nil)
-    /// The disk or the system reported an error; the text is a clause for the user.
-    case failed(String, remedy: Remedy? = nil)
+    /// The disk, the system or an unlock method reported an error; the text is a clause for the user.
+    ///
+    /// If it `mayPass`, the same may work later.
+    case failed(String, remedy: Remedy? = nil, mayPass: Bool = false)
+
+    /// Whether unlocking without the user may work later, although nothing is changed.
+    var mayPass: Bool {
+        switch self {
+        case .passphraseLeft(_, _, let mayPass), .failed(_, _, let mayPass): mayPass
+        case .wrongKey, .passphraseNeeded, .busy, .notPossible: false
+        }
+    }
 }

@@ -125,7 +125,7 @@ extension RequestFailure {
             self.init(code: .denied, message: Self.clause(message), remedy: remedy)
         case .passphraseNeeded:
             self.init(code: .locked, message: "passphrase required", remedy: .run("tokenctl unlock"))
-        case .passphraseLeft(let message, let remedy):
+        case .passphraseLeft(let message, let remedy, _):
             self.init(code: .locked, message: Self.clause(message), remedy: remedy)
         case .busy(let retryAfter):
             self.init(
@@ -135,7 +135,7 @@ extension RequestFailure {
             )
         case .notPossible(let message, let remedy):
             self.init(code: .badRequest, message: Self.clause(message), remedy: remedy)
-        case .failed(let message, let remedy):
+        case .failed(let message, let remedy, _):
             self.init(code: .internal, message: Self.clause(message), remedy: remedy)
         }
     }

@@ -45,8 +45,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case wrongKeyFile(path: String)
     /// The secret of a command or credential opens no slot.
     case wrongExternalSecret(source: String)
-    /// A command or credential delivered nothing.
-    case noExternalSecret(ExternalProvider, name: String, reason: String)
+    /// A command or credential delivered nothing; `isFinal` if it reported a wrong password or PIN.
+    case noExternalSecret(ExternalProvider, name: String, reason: String, isFinal: Bool = false)
 
     // The counter that reveals an old copy of the whole store
     /// The manifest has an earlier value than the counter.
@@ -98,7 +98,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .keyFileSandboxed(let path): "the key file \(path) is outside the agent's sandbox"
         case .wrongKeyFile(let path): "the key file \(path) does not open this vault"
         case .wrongExternalSecret(let source): "the secret from \(source) does not open this vault"
-        case .noExternalSecret(let provider, let name, let reason):
+        case .noExternalSecret(let provider, let name, let reason, _):
             "the \(provider.word) \(name) delivered no key: \(reason)"
         case .olderCopy(let stored, let counter):
             "the store is an old copy: it is at \(stored), the counter at \(counter)"
@@ -116,6 +116,17 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .slotSecretNeeded(let index): "the secret of slot \(index) is required"
         case .sessionsStored: "the store contains sessions"
         case .outOfMemory: "cannot allocate locked memory for keys"
+        }
+    }
+
+    /// Whether the same may work later, although the user changes nothing: a program or a mounted file may be ready then.
+    ///
+    /// A wrong PIN is not tried again, because the third one locks a card.
+    package var mayPass: Bool {
+        switch self {
+        case .noExternalSecret(_, _, _, let isFinal): !isFinal
+        case .keyFileMissing: true
+        default: false
         }
     }
 
@@ -159,11 +170,11 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .wrongExternalSecret(let source):
             .set("\(source) back to what delivers this vault's key, then run tokenctl unlock")
         case .wrongKeyFile: .set("the original key file back in its place, then run tokenctl unlock")
-        case .noExternalSecret(.systemdCredential, _, _):
+        case .noExternalSecret(.systemdCredential, _, _, _):
             .set("LoadCredentialEncrypted= in the agent's unit, then run systemctl --user restart tokenagent")
-        case .noExternalSecret(.command, _, _):
+        case .noExternalSecret(.command, _, _, _):
             .set("unlock_command in [vault] to a command that prints a key")
-        case .noExternalSecret(let provider, _, _): .retry("with a \(provider.word) that delivers a key")
+        case .noExternalSecret(let provider, _, _, _): .retry("with a \(provider.word) that delivers a key")
         case .olderCopy(_, let counter):
             .set(
                 "vault.rollback_counter_accept = \(counter) if no later copy of the store exists, then run tokenctl shutdown && tokenagent"

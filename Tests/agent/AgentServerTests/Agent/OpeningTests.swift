@@ -55,6 +55,43 @@ import Text
         await agent.stop()
     }
 
+    @Test func `what delivers no key yet is asked again, until it delivers a wrong one`() async throws {
+        let file = KeyFile()
+        let agent = try await agent(file)
+        let notYet = StoreAccessError.failed("the command pass delivered no key", mayPass: true)
+        file.arrive(notYet)
+        #expect(await !agent.runtime.waitUntilOpened())
+        await agent.advance(by: .seconds(19))
+        #expect(file.reads == 1)
+        await agent.advance(by: .seconds(1))
+        #expect(try await Polling.until { file.reads == 2 })
+        file.arrive(notYet)
+        await agent.advance(by: .seconds(60))
+        #expect(try await Polling.until { file.reads == 3 })
+        file.arrive(right: false)
+        #expect(try await Polling.until { await agent.runtime.agent.reopening == nil })
+        let peer = try agent.peer()
+        #expect(try json(await peer.exchange("GET", "/v1"))["locked"]?.bool == true)
+        await agent.advance(by: .seconds(3_600))
+        #expect(file.reads == 3)
+        await agent.stop()
+    }
+
+    @Test func `what delivers the key later opens the store`() async throws {
+        let file = KeyFile()
+        let agent = try await agent(file)
+        file.arrive(.passphraseLeft("the command pass delivered no key", remedy: nil, mayPass: true))
+        #expect(await !agent.runtime.waitUntilOpened())
+        await agent.advance(by: .seconds(20))
+        file.arrive(right: true)
+        let peer = try agent.peer()
+        #expect(
+            try await Polling.until { try await json(peer.exchange("GET", "/v1"))["locked"]?.bool == false }
+        )
+        #expect(try await peer.exchange("GET", "/v1/sessions/work").status == 200)
+        await agent.stop()
+    }
+
     @Test func `a stop while the store opens answers those who wait`() async throws {
         let file = KeyFile()
         let agent = try await agent(file)

@@ -137,7 +137,7 @@ final class MemoryStore: StoreControlling {
     func unlock(passphrase: [UInt8]?) throws(StoreAccessError) {
         guard let passphrase else {
             guard let file = keyFile.withLock({ $0 }) else { throw .passphraseNeeded }
-            guard file.isRight() else { throw .wrongKey() }
+            try file.read()
             return locked.withLock { $0 = false }
         }
         guard passphrase == Array(self.passphrase.utf8) else { throw .wrongKey() }
@@ -181,17 +181,26 @@ final class MemoryStore: StoreControlling {
 
 /// A key file on a slow disk.
 final class KeyFile: Sendable {
-    private let rightness = Mutex(false)
+    private let state = Mutex((error: StoreAccessError?.none, reads: 0))
     private let arrival = DispatchSemaphore(value: 0)
+
+    /// The number of times it has been read, or is being read.
+    var reads: Int { state.withLock { $0.reads } }
 
     /// Lets it be read; it opens the store if it is the right one.
     func arrive(right: Bool) {
-        rightness.withLock { $0 = right }
+        arrive(right ? nil : .wrongKey())
+    }
+
+    /// Lets it be read, with this error.
+    func arrive(_ error: StoreAccessError?) {
+        state.withLock { $0.error = error }
         arrival.signal()
     }
 
-    fileprivate func isRight() -> Bool {
+    fileprivate func read() throws(StoreAccessError) {
+        state.withLock { $0.reads += 1 }
         arrival.wait()
-        return rightness.withLock { $0 }
+        if let error = state.withLock({ $0.error }) { throw error }
     }
 }
