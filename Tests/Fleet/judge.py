@@ -102,21 +102,27 @@ class Judge:
 
     def late(self) -> list[str]:
         """Requests that began without the lock, or after its lease."""
-        wrong = []
+        # The watch tells of a lock a little late, and by then another host may have the next one.
+        reasons = []
         for exchange in self.stage.truth.all():
             if self.in_gap(exchange.received):
                 continue
-            lock = self.stage.witness.lock_before(exchange.session, exchange.received + SLACK)
-            holder = lock and self.stage.host_of(lock[1])
-            if lock is None:
-                wrong.append(f"{exchange.session}: request {exchange.number} of host {exchange.host} without a lock")
-            elif exchange.received - lock[0] > LEASE:
-                wrong.append(f"{exchange.session}: request {exchange.number} of host {exchange.host} "
-                             f"{exchange.received - lock[0]:.1f} s after it had the lock")
-            elif holder is not None and exchange.host is not None and holder != exchange.host:
-                wrong.append(f"{exchange.session}: request {exchange.number} of host {exchange.host} "
-                             f"while host {holder} had the lock")
-        return wrong
+            found = [self.lateness(exchange, seen) for seen in (exchange.received, exchange.received + SLACK)]
+            if all(found):
+                reasons.append(f"{exchange.session}: request {exchange.number} of host {exchange.host} {found[-1]}")
+        return reasons
+
+    def lateness(self, exchange, seen: float) -> str | None:
+        """What is wrong with the latest lock before `seen`, or nothing."""
+        lock = self.stage.witness.lock_before(exchange.session, seen)
+        if lock is None:
+            return "without a lock"
+        if exchange.received - lock[0] > LEASE:
+            return f"{exchange.received - lock[0]:.1f} s after it had the lock"
+        holder = self.stage.host_of(lock[1])
+        if holder is not None and exchange.host is not None and holder != exchange.host:
+            return f"while host {holder} had the lock"
+        return None
 
     # MARK: Records
 
