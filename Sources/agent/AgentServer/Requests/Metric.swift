@@ -2,101 +2,164 @@
 
 import TokenCore
 
-/// The metrics in the Prometheus text exposition format, version 0.0.4.
-struct MetricsText {
-    private(set) var text = ""
-
-    mutating func addAgent(uptime: Duration, waiters: Int, logins: Int) {
-        family("tokenagent_uptime_seconds", "gauge", "Seconds since the agent started.")
-        sample("tokenagent_uptime_seconds", [], uptime.wholeSeconds)
-        family("tokenagent_waiting_requests", "gauge", "Token requests that wait for a refresh.")
-        sample("tokenagent_waiting_requests", [], Int64(waiters))
-        family("tokenagent_logins_in_progress", "gauge", "Interactive logins in progress.")
-        sample("tokenagent_logins_in_progress", [], Int64(logins))
+/// What the metrics are made from, at one moment.
+struct MetricSources {
+    /// The generation of a session that several hosts share.
+    struct SharedGeneration {
+        var session: String
+        var generation: UInt64
     }
 
-    mutating func add(_ sessions: [SessionEntry], at moment: Moment) {
-        let rows = sessions.map { (name: $0.session.name.description, kept: $0, status: $0.session.status) }
-        family("tokenagent_gets_total", "counter", "Token requests by result.")
-        for row in rows { addGets(row.name, row.kept.counts) }
-        family("tokenagent_coalesced_total", "counter", "Token requests that shared a refresh in flight.")
-        for row in rows {
-            sample("tokenagent_coalesced_total", [("session", row.name)], Int64(row.kept.counts.coalesced))
-        }
-        family("tokenagent_refreshes_total", "counter", "Refresh attempts by result and reason.")
-        for row in rows { addRefreshes(row.name, row.kept.counts) }
-        family("tokenagent_refresh_failures_total", "counter", "Failed refresh attempts by class.")
-        for row in rows { addFailures(row.name, row.kept.counts) }
-        family("tokenagent_waiters", "gauge", "Token requests that wait for a refresh, by session.")
-        for row in rows { sample("tokenagent_waiters", [("session", row.name)], Int64(row.status.waiters)) }
-        family("tokenagent_session_state", "gauge", "1 for the state the session is in.")
-        for row in rows { addState(row.name, row.status) }
-        family("tokenagent_token_expires_in_seconds", "gauge", "Remaining validity of the access token.")
-        for row in rows { addLife(row.name, row.status, at: moment) }
-        family("tokenagent_session_age_seconds", "gauge", "Seconds since the login.")
-        for row in rows { addAge(row.name, row.status, at: moment) }
+    let moment: Moment
+    let startedAt: Instant
+    let isServing: Bool
+    let waitingRequests: Int
+    let logins: Int
+    /// The sessions that the requester may see.
+    let sessions: [SessionEntry]
+    /// Whether the fleet's store is reachable, or `nil` if this host is in no fleet.
+    let isFleetUp: Bool?
+    let generations: [SharedGeneration]
+}
+
+/// A metric of `GET /v1/metrics`, with its samples.
+struct Metric: Sendable {
+    enum Kind: String {
+        case counter, gauge
     }
 
-    mutating func addFleet(isStoreOpen: Bool, _ generations: [(session: String, generation: UInt64)]) {
-        family("tokenagent_fleet_up", "gauge", "1 while the fleet's etcd is reachable.")
-        sample("tokenagent_fleet_up", [], isStoreOpen ? 1 : 0)
-        family("tokenagent_fleet_generation", "gauge", "Refreshes of a shared session since its login.")
-        for row in generations {
-            sample("tokenagent_fleet_generation", [("session", row.session)], Int64(clamping: row.generation))
-        }
+    struct Sample {
+        var labels: [(name: String, value: String)] = []
+        var value: Int64
     }
 
-    private mutating func addGets(_ name: String, _ counts: SessionCounters) {
-        sample("tokenagent_gets_total", [("session", name), ("result", "ok")], Int64(counts.served))
-        for (code, count) in counts.refused.sorted(by: { $0.key < $1.key }) {
-            sample("tokenagent_gets_total", [("session", name), ("result", code)], Int64(count))
-        }
+    let name: String
+    let kind: Kind
+    let help: String
+    let samples: @Sendable (MetricSources) -> [Sample]
+    /// Whether only hosts of a fleet have this metric.
+    let isOfFleet: Bool
+
+    /// Creates a metric of the agent as a whole.
+    private init(
+        _ name: String,
+        _ kind: Kind,
+        _ help: String,
+        isOfFleet: Bool = false,
+        value: @escaping @Sendable (MetricSources) -> Int64
+    ) {
+        self.init(name, kind, help, isOfFleet: isOfFleet, samples: { [Sample(value: value($0))] })
     }
 
-    private mutating func addRefreshes(_ name: String, _ counts: SessionCounters) {
-        for (result, counts) in [("ok", counts.refreshes), ("failed", counts.failedRefreshes)] {
-            for (reason, count) in counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-                let labels = [("session", name), ("result", result), ("reason", reason.rawValue)]
-                sample("tokenagent_refreshes_total", labels, Int64(count))
+    /// Creates a metric of every session.
+    private init(
+        _ name: String,
+        _ kind: Kind,
+        _ help: String,
+        ofEach samples: @escaping @Sendable (SessionEntry, SessionStatus, Moment) -> [Sample]
+    ) {
+        self.init(name, kind, help) { sources in
+            sources.sessions.flatMap { entry in
+                let status = entry.session.status
+                return samples(entry, status, sources.moment).map { sample in
+                    var sample = sample
+                    sample.labels.insert(("session", status.name.description), at: 0)
+                    return sample
+                }
             }
         }
     }
 
-    private mutating func addFailures(_ name: String, _ counts: SessionCounters) {
-        for (kind, count) in counts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            let labels = [("session", name), ("class", kind.rawValue)]
-            sample("tokenagent_refresh_failures_total", labels, Int64(count))
-        }
+    private init(
+        _ name: String,
+        _ kind: Kind,
+        _ help: String,
+        isOfFleet: Bool = false,
+        samples: @escaping @Sendable (MetricSources) -> [Sample]
+    ) {
+        self.name = "tokenagent_" + name
+        self.kind = kind
+        self.help = help
+        self.isOfFleet = isOfFleet
+        self.samples = samples
     }
 
-    private mutating func addState(_ name: String, _ status: SessionStatus) {
-        for state in SessionStatus.State.allCases {
-            let labels = [("session", name), ("state", state.rawValue)]
-            sample("tokenagent_session_state", labels, state == status.state ? 1 : 0)
-        }
-    }
+    static let all: [Metric] = [
+        Metric("uptime_seconds", .gauge, "Seconds since the agent started.") {
+            ($0.moment.now - $0.startedAt).wholeSeconds
+        },
+        Metric("locked", .gauge, "1 while the store is locked.") { $0.isServing ? 0 : 1 },
+        Metric("waiting_requests", .gauge, "Token requests that wait for a refresh.") {
+            Int64($0.waitingRequests)
+        },
+        Metric("logins_in_progress", .gauge, "Interactive logins in progress.") { Int64($0.logins) },
+        Metric("gets_total", .counter, "Token requests by result.") { entry, _, _ in
+            [Sample(labels: [("result", "ok")], value: Int64(entry.counts.served))]
+                + entry.counts.refused.sorted { $0.key < $1.key }
+                .map { Sample(labels: [("result", $0.key)], value: Int64($0.value)) }
+        },
+        Metric("coalesced_total", .counter, "Token requests that shared a refresh in flight.") {
+            entry,
+            _,
+            _ in
+            [Sample(value: Int64(entry.counts.coalesced))]
+        },
+        Metric("refreshes_total", .counter, "Refresh attempts by result and reason.") { entry, _, _ in
+            [("ok", entry.counts.refreshes), ("failed", entry.counts.failedRefreshes)].flatMap {
+                result,
+                counts in
+                counts.sorted { $0.key.rawValue < $1.key.rawValue }.map {
+                    Sample(labels: [("result", result), ("reason", $0.key.rawValue)], value: Int64($0.value))
+                }
+            }
+        },
+        Metric("refresh_failures_total", .counter, "Failed refresh attempts by class.") { entry, _, _ in
+            entry.counts.failures.sorted { $0.key.rawValue < $1.key.rawValue }
+                .map { Sample(labels: [("class", $0.key.rawValue)], value: Int64($0.value)) }
+        },
+        Metric("waiters", .gauge, "Token requests that wait for a refresh, by session.") { _, status, _ in
+            [Sample(value: Int64(status.waiters))]
+        },
+        Metric("session_state", .gauge, "1 for the state the session is in.") { _, status, _ in
+            SessionStatus.State.allCases.map {
+                Sample(labels: [("state", $0.rawValue)], value: $0 == status.state ? 1 : 0)
+            }
+        },
+        Metric("token_expires_in_seconds", .gauge, "Remaining validity of the access token.") {
+            _,
+            status,
+            moment in
+            status.tokenExpiresAt.map { [Sample(value: max(0, ($0 - moment.now).wholeSeconds))] } ?? []
+        },
+        Metric("session_age_seconds", .gauge, "Seconds since the login.") { _, status, moment in
+            status.loggedInAt.map { [Sample(value: max(0, (moment.now - $0).wholeSeconds))] } ?? []
+        },
+        Metric("fleet_up", .gauge, "1 while the fleet's etcd is reachable.", isOfFleet: true) {
+            $0.isFleetUp == true ? 1 : 0
+        },
+        Metric(
+            "fleet_generation",
+            .gauge,
+            "Refreshes of a shared session since its login.",
+            isOfFleet: true,
+            samples: { sources in
+                sources.generations.map {
+                    Sample(labels: [("session", $0.session)], value: Int64(clamping: $0.generation))
+                }
+            }
+        ),
+    ]
 
-    private mutating func addLife(_ name: String, _ status: SessionStatus, at moment: Moment) {
-        guard let expiresAt = status.tokenExpiresAt else { return }
-        let life = max(0, (expiresAt - moment.now).wholeSeconds)
-        sample("tokenagent_token_expires_in_seconds", [("session", name)], life)
-    }
-
-    private mutating func addAge(_ name: String, _ status: SessionStatus, at moment: Moment) {
-        guard let loggedInAt = status.loggedInAt else { return }
-        let age = max(0, (moment.now - loggedInAt).wholeSeconds)
-        sample("tokenagent_session_age_seconds", [("session", name)], age)
-    }
-
-    private mutating func family(_ name: String, _ type: String, _ help: String) {
-        text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
-    }
-
-    /// Appends a sample.
+    /// Returns the metrics in the Prometheus text exposition format, version 0.0.4.
     ///
     /// Label values are session names and constants, so none needs an escape.
-    private mutating func sample(_ name: String, _ labels: [(name: String, value: String)], _ value: Int64) {
-        let list = labels.map { "\($0.name)=\"\($0.value)\"" }.joined(separator: ",")
-        text += list.isEmpty ? "\(name) \(value)\n" : "\(name){\(list)} \(value)\n"
+    static func text(of sources: MetricSources) -> String {
+        all.filter { !$0.isOfFleet || sources.isFleetUp != nil }.reduce(into: "") { text, metric in
+            text += "# HELP \(metric.name) \(metric.help)\n# TYPE \(metric.name) \(metric.kind.rawValue)\n"
+            for sample in metric.samples(sources) {
+                let labels = sample.labels.map { "\($0.name)=\"\($0.value)\"" }.joined(separator: ",")
+                text += metric.name + (labels.isEmpty ? "" : "{\(labels)}") + " \(sample.value)\n"
+            }
+        }
     }
 }

@@ -106,20 +106,22 @@ struct StatusRequests {
 
     /// Serves `GET /v1/metrics`.
     func metrics(for connection: Connection) -> HTTPResponse {
-        var metrics = MetricsText()
-        let moment = timekeeper.moment
-        let (waiters, logins) = (tokens.waitingCount, logins.count)
-        metrics.addAgent(uptime: moment.now - startedAt, waiters: waiters, logins: logins)
         let visible = visibleSessions(to: connection)
-        metrics.add(visible, at: moment)
-        if fleet.port != nil {
-            let generations = visible.map(\.session.name).compactMap { name in
-                fleet[name]?.member.memory.record.map { (name.description, $0.generation) }
+        let sources = MetricSources(
+            moment: timekeeper.moment,
+            startedAt: startedAt,
+            isServing: phase.isServing,
+            waitingRequests: tokens.waitingCount,
+            logins: logins.count,
+            sessions: visible,
+            isFleetUp: fleet.port.map { _ in fleet.sharing != nil && fleet.storeError == nil },
+            generations: visible.map(\.session.name).compactMap { name in
+                fleet[name]?.member.memory.record.map {
+                    MetricSources.SharedGeneration(session: name.description, generation: $0.generation)
+                }
             }
-            let isOpen = fleet.sharing != nil && fleet.storeError == nil
-            metrics.addFleet(isStoreOpen: isOpen, generations)
-        }
-        return .text(metrics.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
+        )
+        return .text(Metric.text(of: sources), contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 
     /// Serves `GET /v1/doctor`.
