@@ -81,9 +81,7 @@ final class ConfiguredSessions: SessionsReplacing {
     /// Removes a session and fails its waiters with `failure`; its record stays on disk.
     private func drop(_ name: SessionName, _ failure: RequestFailure) {
         requests.refuseAll(failure, about: name)
-        if let session = parts.registry.remove(name)?.session {
-            parts.refreshes.sessionRemoved(session)
-        }
+        if let entry = parts.registry.remove(name) { parts.refreshes.sessionRemoved(entry) }
         parts.fleet.sessionRemoved(name)
         parts.records.dropPending(of: name)
     }

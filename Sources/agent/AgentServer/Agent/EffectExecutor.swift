@@ -22,9 +22,7 @@ final class EffectExecutor: EffectPerforming {
 
     func perform(_ effect: Effect, for name: SessionName, at moment: Moment) {
         switch effect {
-        case .reserve(let attempt, let snapshot):
-            parts.refreshes.perform(.reserve(attempt, snapshot), for: name)
-        case .refresh(let request): parts.refreshes.perform(.send(request), for: name)
+        case .begin(let attempt): parts.refreshes.begin(attempt, of: name)
         case .commit(let number, let snapshot): parts.records.commit(number, snapshot, for: name)
         case .release(_, let answered): parts.refreshes.release(name, answered: answered)
         case .forget: parts.records.remove(name)

@@ -2,11 +2,9 @@
 
 import TokenCore
 
-/// Refresh attempts of all sessions, carried out when ``RefreshQueue`` admits them.
+/// Refresh attempts of all sessions: ``run(_:of:)`` makes one, from its place at the issuer to its outcome.
 ///
-/// An attempt first reserves space in the store, and then sends the request.
-///
-/// - Entry points: ``perform(_:for:)``, ``demand(_:)``, ``sessionRemoved(_:)``.
+/// - Entry points: ``begin(_:of:)``, ``tokenRequest(_:)``, ``sessionRemoved(_:)``.
 /// - May not: decide whether a session refreshes. `Session` (TokenCore) decides that.
 ///
 /// Confined to the agent's event loop.
@@ -28,8 +26,13 @@ final class RefreshCoordinator {
     /// The requests for tokens that other sessions' tokens are made from.
     private let sources: SourceTokenRequests
     private var queue = RefreshQueue()
-    /// Sessions that left the configuration while their refresh was in flight.
-    private var departing: [SessionName: Session] = [:]
+    /// The attempts that ``queue`` holds.
+    private let held: AttemptWaiters
+    /// The attempts of shared sessions that wait for the fleet's permission.
+    private let claims: AttemptWaiters
+    /// The turns of attempts to have the store reserve space: other work of the store waits for one reservation at
+    /// most, because a response that has arrived is worth more than space for later ones.
+    private let reservations = TurnQueue()
 
     init(
         registry: SessionRegistry,
@@ -57,6 +60,8 @@ final class RefreshCoordinator {
         self.alarm = alarm
         self.fleet = fleet
         self.sources = sources
+        held = AttemptWaiters(work: work)
+        claims = AttemptWaiters(work: work)
         sources.refreshes = self
         fleet.refreshes = self
         alarm.onFire { [weak self] in self?.admitDueRequests() }
@@ -65,21 +70,54 @@ final class RefreshCoordinator {
     /// Returns the number of attempts at `stage`.
     func count(at stage: RefreshQueue.Stage) -> Int { queue.count(at: stage) }
 
-    /// Carries out a step as soon as the session's issuer may be sent another request.
-    func perform(_ step: RefreshQueue.NextStep, for name: SessionName) {
-        guard let kept = registry[name] else { return }
-        guard phase.current == .working else { return refuse(step, for: name) }
-        // Source tokens come first: an attempt that waits for another session must not occupy its issuer's
-        // queue.
-        if case .send(let request) = step, !sources.areReady(for: request, of: name) { return }
-        queue(step, for: kept)
+    /// Makes an attempt of a session, in a task of its own.
+    func begin(_ attempt: AttemptNumber, of name: SessionName) {
+        guard let entry = registry[name] else { return }
+        work.begin()
+        tasks.start {
+            await self.run(attempt, of: entry)
+            self.work.end()
+        }
     }
 
-    /// Queues a step whose source tokens are available.
-    func queue(_ step: RefreshQueue.NextStep, for kept: SessionEntry) {
-        let issuer = kept.settings.paceKey(of: kept.session.name)
-        perform(queue.requested(step, by: kept.session, at: issuer, now: timekeeper.now))
-        admit(at: issuer)
+    /// Makes an attempt: waits for the tokens it is made from and for its place at the issuer, has space reserved
+    /// for the response, and sends the request.
+    ///
+    /// The session has the last word before each step: a logout or another login may have replaced the attempt.
+    private func run(_ attempt: AttemptNumber, of entry: SessionEntry) async {
+        let name = entry.session.name
+        var fence: RefreshDeadlines?
+        if entry.session.reservation(of: attempt, at: timekeeper.moment) == nil {
+            guard await waitForSources(of: entry, attempt), await waitForPlace(attempt, of: entry) else {
+                return
+            }
+        } else {
+            guard await waitForPlace(attempt, of: entry), await waitForFleet(attempt, of: entry) else {
+                return
+            }
+            fence = await reserve(attempt, of: entry)
+            // The place was given up if another host was refreshing meanwhile.
+            guard await waitForPlace(attempt, of: entry) else { return }
+        }
+        guard registry[name] === entry, var request = entry.session.request(of: attempt, within: fence) else {
+            return ended(attempt, nil, for: name)
+        }
+        do throws(RefreshFailure) {
+            guard phase.current == .working else {
+                throw RefreshFailure(kind: .unreachable, message: pauseReason)
+            }
+            request.sources = try sources.tokens(for: name)
+        } catch {
+            return refreshFinished(attempt, .failed(error), of: entry)
+        }
+        log.write(.debug, "refresh started", name, ["attempt": "\(attempt.rawValue)"])
+        erasure.retain(request.secrets)
+        entry.isSending = true
+        let outcome = await authorization.refresh(name, request)
+        refreshFinished(attempt, outcome, of: entry)
+        entry.isSending = false
+        if outcome.failure?.kind == .sourceRefused { sources.recordRefusal(of: request.sources, for: name) }
+        erasure.release(request.secrets)
     }
 
     /// Records that a request waits for an attempt, which then precedes queued attempts without waiters.
@@ -109,6 +147,8 @@ final class RefreshCoordinator {
     /// Drops all queued attempts, because the agent locks or stops.
     func forget() {
         queue.forget()
+        held.endAll()
+        claims.endAll()
         sources.forget()
         alarm.cancel()
     }
@@ -118,84 +158,100 @@ final class RefreshCoordinator {
         let actions = queue.admit(at: issuer, now: timekeeper.now) { [registry] in
             registry[$0]?.session.attemptInFlight
         }
-        perform(actions)
-        alarm.plan(issuer, at: queue.wakeTime(of: issuer, now: timekeeper.now))
-    }
-
-    private func perform(_ actions: [RefreshQueue.Action]) {
         for action in actions {
             switch action {
-            case .ask(let reservation): fleet.ask(reservation)
-            case .send(let name, let request): send(request, for: name)
+            case .admit(let name, let attempt): held.resume(attempt, of: name, continuing: true)
+            case .abandon(let name, let attempt): held.resume(attempt, of: name, continuing: false)
             case .postpone(let name, let attempt, let opening):
+                held.resume(attempt, of: name, continuing: false)
                 work.later { [registry] in
                     registry.apply(name) { session, moment in
                         session.attemptPostponed(attempt, until: opening, at: moment)
                     }
                 }
-            case .abandon(let name):
-                if let session = departing.removeValue(forKey: name) { eraseSecrets(of: session) }
             }
         }
-        reserveNext()
-    }
-
-    /// Fails a step because the agent stops or locks.
-    private func refuse(_ step: RefreshQueue.NextStep, for name: SessionName) {
-        let paused = StorageFailure(
-            message: phase.current == .stopping ? "the agent is stopping" : "the agent is locked"
-        )
-        work.later { [self] in
-            switch step {
-            case .reserve(let attempt, _): reservationFinished(attempt, .failed(paused), for: name)
-            case .send(let request):
-                let failure = RefreshFailure(kind: .unreachable, message: paused.message)
-                refreshFinished(request.attempt, .failed(failure), for: name)
-            }
-        }
+        alarm.plan(issuer, at: queue.wakeTime(of: issuer, now: timekeeper.now))
     }
 
     /// Ends an attempt with any outcome, so that its issuer may be sent the next one.
     private func ended(_ attempt: AttemptNumber, _ failure: RefreshFailure?, for name: SessionName) {
+        claims.resume(attempt, of: name, continuing: false)
         fleet.withdraw(attempt, of: name)
         guard let issuer = queue.ended(attempt, of: name, failure, now: timekeeper.now) else { return }
         work.later { [self] in admit(at: issuer) }
+    }
+
+    /// The reason no attempt continues, while the agent locks or stops.
+    private var pauseReason: String {
+        phase.current == .stopping ? "the agent is stopping" : "the agent is locked"
     }
 }
 
 // MARK: Steps
 
 extension RefreshCoordinator {
-    /// Passes the next reservation to the store's thread.
-    private func reserveNext() {
-        while let next = queue.nextReservation() {
-            guard phase.current == .working else {
-                refuse(.reserve(next.attempt, next.snapshot), for: next.session)
-                queue.reservationEnded()
-                continue
-            }
-            // Skip an attempt that a logout or login has replaced meanwhile: the session's files must not
-            // change.
-            guard registry[next.session]?.session.attemptInFlight == next.attempt else {
-                ended(next.attempt, nil, for: next.session)
-                queue.reservationEnded()
-                continue
-            }
-            return reserve(next)
+    /// Waits until the session's sources have tokens, if its own are made from such.
+    ///
+    /// They come first: an attempt that waits for another session must not occupy its issuer's queue.
+    ///
+    /// - Returns: `false` if the attempt is given up or has failed.
+    private func waitForSources(of entry: SessionEntry, _ attempt: AttemptNumber) async -> Bool {
+        do throws(RefreshFailure) {
+            return try await sources.waitUntilReady(for: attempt, of: entry)
+        } catch {
+            refreshFinished(attempt, .failed(error), of: entry)
+            return false
         }
     }
 
-    private func reserve(_ next: RefreshQueue.ReservationRequest) {
-        let snapshot = fleet.marked(next.snapshot, of: next.session)
-        storeThread.attempt { store throws(StorageFailure) in
-            try store.reserve(next.session, next.attempt, snapshot)
-        } then: { [self] failure in
-            queue.reservationEnded()
-            let fence = fleet.fence(of: next.attempt, next.session)
-            let answer = failure.map(ReservationResult.failed) ?? .granted(within: fence)
-            reservationFinished(next.attempt, answer, for: next.session)
-            reserveNext()
+    /// Waits until the session's issuer can take another request, unless the attempt has its place already.
+    ///
+    /// - Returns: `false` if the attempt is given up or postponed.
+    private func waitForPlace(_ attempt: AttemptNumber, of entry: SessionEntry) async -> Bool {
+        let name = entry.session.name
+        guard phase.current == .working, !queue.isAdmitted(attempt, of: name),
+            entry.session.attemptInFlight == attempt
+        else { return true }
+        let issuer = entry.settings.paceKey(of: name)
+        return await held.wait(attempt, of: name) {
+            queue.requested(attempt, by: entry.session, at: issuer, now: timekeeper.now)
+            admit(at: issuer)
         }
+    }
+
+    /// Waits until the fleet of a shared session permits this host to send its refresh token.
+    ///
+    /// - Returns: `false` if the attempt is given up.
+    private func waitForFleet(_ attempt: AttemptNumber, of entry: SessionEntry) async -> Bool {
+        guard entry.session.policy.isShared, phase.current == .working else { return true }
+        let name = entry.session.name
+        return await claims.wait(attempt, of: name) { fleet.ask(attempt, of: name) }
+    }
+
+    /// Has the store reserve space for the response, and tells the session whether it has.
+    ///
+    /// - Returns: The fleet's deadlines for the request, if the session is shared.
+    private func reserve(_ attempt: AttemptNumber, of entry: SessionEntry) async -> RefreshDeadlines? {
+        let name = entry.session.name
+        await reservations.begin()
+        defer { reservations.end() }
+        // A session that has given up the attempt has nothing to reserve, and its files must not change.
+        guard registry[name] === entry,
+            let snapshot = entry.session.reservation(of: attempt, at: timekeeper.moment)
+        else { return nil }
+        guard phase.current == .working else {
+            reservationFinished(attempt, .failed(StorageFailure(message: pauseReason)), for: name)
+            return nil
+        }
+        let marked = fleet.marked(snapshot, of: name)
+        let failure = await storeThread.failure { store throws(StorageFailure) in
+            try store.reserve(name, attempt, marked)
+        }
+        guard registry[name] === entry else { return nil }
+        let fence = fleet.fence(of: attempt, name)
+        reservationFinished(attempt, failure.map(ReservationResult.failed) ?? .granted, for: name)
+        return fence
     }
 
     private func reservationFinished(
@@ -215,42 +271,22 @@ extension RefreshCoordinator {
         }
     }
 
-    private func send(_ request: RefreshRequest, for name: SessionName) {
-        var request = request
-        do throws(RefreshFailure) {
-            request.sources = try sources.tokens(for: name)
-        } catch {
-            let failed = RefreshOutcome.failed(error)
-            let attempt = request.attempt
-            return work.later { [self] in refreshFinished(attempt, failed, for: name) }
-        }
-        log.write(.debug, "refresh started", name, ["attempt": "\(request.attempt.rawValue)"])
-        work.begin()
-        erasure.retain(request.secrets)
-        tasks.start {
-            let outcome = await self.authorization.refresh(name, request)
-            self.refreshFinished(request.attempt, outcome, for: name)
-            if outcome.failure?.kind == .sourceRefused {
-                self.sources.recordRefusal(of: request.sources, for: name)
-            }
-            self.erasure.release(request.secrets)
-            self.work.end()
-        }
-    }
-
-    func refreshFinished(_ attempt: AttemptNumber, _ outcome: RefreshOutcome, for name: SessionName) {
+    private func refreshFinished(
+        _ attempt: AttemptNumber,
+        _ outcome: RefreshOutcome,
+        of entry: SessionEntry
+    ) {
+        let name = entry.session.name
         let addressee = fleet.answered(attempt, outcome, of: name)
         let failure = addressee == .nobody ? nil : outcome.failure
         ended(attempt, failure, for: name)
-        let reason = registry[name]?.session.reason(of: attempt)
+        guard registry[name] === entry else { return departedSession(entry, gets: outcome, of: attempt) }
+        let reason = entry.session.reason(of: attempt)
         guard addressee == .session else {
             if let failure { countFailure(failure, of: reason, for: name) }
             return
         }
         let jitter = chance()
-        guard registry[name] != nil else {
-            return persistForDepartedSession(name, outcome, of: attempt)
-        }
         registry.apply(name) { session, moment in
             session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
         }
@@ -283,11 +319,10 @@ extension RefreshCoordinator {
 
 // MARK: Shared sessions
 
-extension RefreshCoordinator: SharedRefreshing, SourceAwaiting {
+extension RefreshCoordinator: SharedRefreshing, SourceRefreshing {
     /// Continues an attempt that the fleet allows this host to make.
-    func granted(_ reservation: RefreshQueue.ReservationRequest) {
-        queue.granted(reservation)
-        reserveNext()
+    func granted(_ attempt: AttemptNumber, for name: SessionName) {
+        if !claims.resume(attempt, of: name, continuing: true) { ended(attempt, nil, for: name) }
     }
 
     /// Tells the session that another host is refreshing; its record or another result follows.
@@ -312,24 +347,34 @@ extension RefreshCoordinator: SharedRefreshing, SourceAwaiting {
 // MARK: Departing sessions
 
 extension RefreshCoordinator {
-    /// Takes over a session that leaves the configuration.
+    /// Ends the attempts of a session that leaves the configuration.
     ///
     /// The response to a refresh in flight still belongs in its record, in case the session returns.
-    func sessionRemoved(_ session: Session) {
-        sources.refuseAll(of: session.name)
-        let isSent = session.awaitsAnswer && !sources.giveUp(for: session.name)
-        guard isSent else { return eraseSecrets(of: session) }
-        departing[session.name] = session
+    func sessionRemoved(_ entry: SessionEntry) {
+        let name = entry.session.name
+        sources.refuseAll(of: name)
+        sources.giveUp(for: name)
+        held.end(name)
+        claims.end(name)
+        entry.hasLeft = true
+        if !entry.isSending { eraseSecrets(of: entry.session) }
     }
 
-    /// Writes the result of a departed session's refresh to its record.
-    private func persistForDepartedSession(
-        _ name: SessionName,
-        _ outcome: RefreshOutcome,
+    /// Writes the result of a departed session's refresh to its record, unless another session has its place.
+    ///
+    /// When the agent has been locked meanwhile, the response is in the store's recording, for the next attempt.
+    private func departedSession(
+        _ entry: SessionEntry,
+        gets outcome: RefreshOutcome,
         of attempt: AttemptNumber
     ) {
-        guard var session = departing.removeValue(forKey: name) else { return }
-        for effect in session.refreshFinished(attempt, outcome, jitter: 0, at: timekeeper.moment) {
+        guard entry.isSending, entry.hasLeft else { return }
+        let name = entry.session.name
+        defer { eraseSecrets(of: entry.session) }
+        guard registry[name] == nil else {
+            return registry.apply(name) { session, _ in session.discardLate(outcome) }
+        }
+        for effect in entry.session.refreshFinished(attempt, outcome, jitter: 0, at: timekeeper.moment) {
             switch effect {
             case .commit(_, let snapshot):
                 storeThread.run { _ = $0.commit(name, snapshot) }
@@ -338,7 +383,6 @@ extension RefreshCoordinator {
             default: continue
             }
         }
-        eraseSecrets(of: session)
     }
 
     private func eraseSecrets(of session: Session) {

@@ -4,28 +4,25 @@ import SecretMemory
 import Text
 import TokenCore
 
-/// The refreshes that wait for source tokens.
-protocol SourceAwaiting: AnyObject {
+/// The refreshes of sources.
+protocol SourceRefreshing: AnyObject {
     /// Records that a request waits for the refresh of `name`.
     func tokenRequest(_ name: SessionName)
-    /// Queues a step whose source tokens are available.
-    func queue(_ step: RefreshQueue.NextStep, for kept: SessionEntry)
-    /// Ends an attempt with its outcome.
-    func refreshFinished(_ attempt: AttemptNumber, _ outcome: RefreshOutcome, for name: SessionName)
 }
 
 /// The requests for source tokens, from which other sessions' tokens are made (RFC 8693).
 ///
 /// They work like requests of programs, so that one refresh of a source serves all.
 ///
-/// - Entry points: ``areReady(for:of:)``, ``tokens(for:)``, ``follow(_:of:)``.
+/// - Entry points: ``waitUntilReady(for:of:)``, ``tokens(for:)``, ``follow(_:of:)``.
 /// - Runs on: the agent's event loop, to which it is confined.
 final class SourceTokenRequests {
     /// A refresh that waits until a source has a token.
     private struct Waiting {
-        var source: SessionSources.Source
+        var source: SessionName
         var session: SessionName
-        var request: RefreshRequest
+        /// The task of the refresh, which gets the source's response, or `nil` if the refresh is given up.
+        var task: CheckedContinuation<Result<Void, RefreshFailure>?, Never>
     }
 
     private let registry: SessionRegistry
@@ -34,8 +31,8 @@ final class SourceTokenRequests {
     private let work: PendingWork
     private let memory: SealedMemory
     private let timekeeper: any Timekeeper
-    /// The refreshes that wait; set once they exist.
-    weak var refreshes: (any SourceAwaiting)?
+    /// The refreshes of the sources; set once they exist.
+    weak var refreshes: (any SourceRefreshing)?
     private var waiting: [WaiterID: Waiting] = [:]
     /// The token of each source that was last sent as an assertion.
     private var shown: [SessionName: SecretID] = [:]
@@ -58,31 +55,25 @@ final class SourceTokenRequests {
         self.timekeeper = timekeeper
     }
 
-    /// Returns whether every source of `name` has a usable token.
+    /// Waits until every source of the session has a usable token, if there are any.
     ///
-    /// If not, the request continues once they have.
-    func areReady(for request: RefreshRequest, of name: SessionName) -> Bool {
-        guard let sources = registry[name]?.settings.sources.all, !sources.isEmpty else { return true }
-        return !asks(sources, for: request, of: name)
-    }
-
-    /// Requests a token from the first of `sources` that has no usable one.
-    ///
-    /// - Returns: `false` if all of them have one.
-    private func asks(
-        _ sources: some Sequence<SessionSources.Source>,
-        for request: RefreshRequest,
-        of name: SessionName
-    ) -> Bool {
-        for source in sources {
+    /// - Returns: `false` if the attempt was given up meanwhile.
+    /// - Throws: `RefreshFailure` if a source gets no token.
+    func waitUntilReady(
+        for attempt: AttemptNumber,
+        of entry: SessionEntry
+    ) async throws(RefreshFailure) -> Bool {
+        for source in entry.settings.sources.all {
             let need = TokenRequirements(of: source, deadline: timekeeper.now)
-            let session = registry[source.session]?.session
             let spent = spentToken(of: source)
-            guard session?.meets(need, at: timekeeper.now) != true || spent != nil else { continue }
-            ask(Waiting(source: source, session: name, request: request), replacing: spent)
-            return true
+            let isMet = registry[source.session]?.session.meets(need, at: timekeeper.now) == true
+            guard !isMet || spent != nil else { continue }
+            guard let answer = await ask(source, for: entry.session.name, replacing: spent),
+                phase.current == .working, entry.session.attemptInFlight == attempt
+            else { return false }
+            try answer.get()
         }
-        return false
+        return true
     }
 
     /// Returns the current token of `source` if it must not be sent again and can be replaced, otherwise
@@ -98,28 +89,38 @@ final class SourceTokenRequests {
         return token.secret
     }
 
-    /// Requests a token from the source, other than `spent`.
-    private func ask(_ renewal: Waiting, replacing spent: SecretID?) {
+    /// Requests a token from a source, other than `spent`, and waits for it.
+    private func ask(
+        _ source: SessionSources.Source,
+        for name: SessionName,
+        replacing spent: SecretID?
+    ) async -> Result<Void, RefreshFailure>? {
+        guard registry[source.session] != nil else { return .failure(.absent(source.session)) }
         let waiter = WaiterID(rawValue: next)
         next -= 1
-        waiting[waiter] = renewal
-        let source = renewal.source
-        guard registry[source.session] != nil else {
-            return work.later { [self] in fail(waiter, .absent(source.session)) }
+        return await withCheckedContinuation { task in
+            waiting[waiter] = Waiting(source: source.session, session: name, task: task)
+            registry.apply(source.session) { session, moment in
+                let need = TokenRequirements(of: source, deadline: moment.now + session.policy.getTimeout)
+                guard let spent else { return session.tokenRequested(by: waiter, need, at: moment) }
+                return session.refreshRequested(
+                    by: waiter,
+                    rejecting: spent,
+                    // No server has rejected it.
+                    because: .asked,
+                    deadline: need.deadline,
+                    at: moment
+                )
+            }
+            refreshes?.tokenRequest(source.session)
+            work.end()
         }
-        registry.apply(source.session) { session, moment in
-            let need = TokenRequirements(of: source, deadline: moment.now + session.policy.getTimeout)
-            guard let spent else { return session.tokenRequested(by: waiter, need, at: moment) }
-            return session.refreshRequested(
-                by: waiter,
-                rejecting: spent,
-                // No server has rejected it.
-                because: .asked,
-                deadline: need.deadline,
-                at: moment
-            )
-        }
-        refreshes?.tokenRequest(source.session)
+    }
+
+    private func resume(_ waiter: WaiterID, _ answer: Result<Void, RefreshFailure>?) {
+        guard let refresh = waiting.removeValue(forKey: waiter) else { return }
+        work.begin()
+        refresh.task.resume(returning: answer)
     }
 
     /// Returns the current tokens of the sources of `name`.
@@ -151,47 +152,17 @@ final class SourceTokenRequests {
 
     /// Handles the response of a source if a refresh waits for it here.
     func answer(_ waiter: WaiterID, _ reply: Reply) {
-        guard let renewal = waiting[waiter] else { return }
+        guard let source = waiting[waiter]?.source else { return }
         switch reply {
-        case .token: work.later { [self] in proceed(waiter) }
-        case .failure(let failure):
-            let failure = RefreshFailure(failure, of: renewal.source.session)
-            work.later { [self] in fail(waiter, failure) }
+        case .token: resume(waiter, .success(()))
+        case .failure(let failure): resume(waiter, .failure(RefreshFailure(failure, of: source)))
         }
-    }
-
-    /// Continues the refresh.
-    ///
-    /// The source's token is checked again when the request is sent.
-    private func proceed(_ waiter: WaiterID) {
-        guard let renewal = waiting.removeValue(forKey: waiter), let kept = current(renewal) else {
-            return
-        }
-        let others = kept.settings.sources.all.drop { $0 != renewal.source }.dropFirst()
-        guard !asks(others, for: renewal.request, of: renewal.session) else { return }
-        refreshes?.queue(.send(renewal.request), for: kept)
-    }
-
-    private func fail(_ waiter: WaiterID, _ failure: RefreshFailure) {
-        guard let renewal = waiting.removeValue(forKey: waiter), current(renewal) != nil else {
-            return
-        }
-        let attempt = renewal.request.attempt
-        refreshes?.refreshFinished(attempt, .failed(failure), for: renewal.session)
-    }
-
-    /// Returns the session of the refresh, or `nil` if the refresh was given up meanwhile.
-    private func current(_ renewal: Waiting) -> SessionEntry? {
-        guard phase.current == .working, let kept = registry[renewal.session],
-            kept.session.attemptInFlight == renewal.request.attempt
-        else { return nil }
-        return kept
     }
 
     /// Fails the refreshes that wait for a session that was removed from the configuration.
     func refuseAll(of source: SessionName) {
-        for (waiter, renewal) in waiting where renewal.source.session == source {
-            fail(waiter, .absent(source))
+        for (waiter, refresh) in waiting where refresh.source == source {
+            resume(waiter, .failure(.absent(source)))
         }
     }
 
@@ -209,21 +180,17 @@ final class SourceTokenRequests {
         }
     }
 
-    /// Gives up the refresh of a session that is removed from the configuration.
-    ///
-    /// - Returns: `true` if one was waiting, so that nothing of it was sent.
-    func giveUp(for name: SessionName) -> Bool {
-        let own = waiting.filter { $0.value.session == name }
-        for (waiter, renewal) in own {
-            waiting[waiter] = nil
-            registry.apply(renewal.source.session) { session, _ in session.requestWithdrawn(by: waiter) }
+    /// Gives up the refresh of a session that is removed from the configuration, if it waits here.
+    func giveUp(for name: SessionName) {
+        for (waiter, refresh) in waiting where refresh.session == name {
+            resume(waiter, nil)
+            registry.apply(refresh.source) { session, _ in session.requestWithdrawn(by: waiter) }
         }
-        return !own.isEmpty
     }
 
     /// Drops all state, as the agent locks or stops.
     func forget() {
-        waiting = [:]
+        for waiter in waiting.keys { resume(waiter, nil) }
         shown = [:]
     }
 }

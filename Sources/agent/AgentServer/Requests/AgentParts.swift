@@ -141,8 +141,7 @@ struct AgentParts {
             phase: phase,
             events: events,
             audit: audit,
-            log: log,
-            eventLoop: eventLoop
+            log: log
         )
     }
 }

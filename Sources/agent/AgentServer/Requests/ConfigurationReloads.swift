@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import Logging
-import NIOCore
 import TokenCore
 
 /// Makes the sessions follow a new configuration.
@@ -31,9 +30,8 @@ final class ConfigurationReloads {
     weak var sessions: (any SessionsReplacing)?
     /// Whether the configuration is read again when the agent is unlocked.
     private var needsReload = false
-    /// Whether a configuration is being applied; others wait in ``turns``.
-    private var isAdopting = false
-    private let turns: ConditionWaiters
+    /// The turns of configurations to be applied.
+    private let turns = TurnQueue()
 
     init(
         of configuration: LiveConfiguration,
@@ -45,8 +43,7 @@ final class ConfigurationReloads {
         phase: AgentPhase,
         events: Subscriptions,
         audit: AuditLog,
-        log: SessionLog,
-        eventLoop: any EventLoop
+        log: SessionLog
     ) {
         self.configuration = configuration
         self.source = source
@@ -58,7 +55,6 @@ final class ConfigurationReloads {
         self.events = events
         self.audit = audit
         self.log = log
-        turns = ConditionWaiters(eventLoop: eventLoop)
     }
 
     /// Reads the configuration again and applies it.
@@ -158,12 +154,8 @@ final class ConfigurationReloads {
     /// - Returns: The changes, including those that turned out to require a restart.
     @discardableResult
     func adopt(_ loaded: LoadedConfiguration) async -> ConfigurationChanges {
-        while isAdopting { await turns.wait() }
-        isAdopting = true
-        defer {
-            isAdopting = false
-            turns.resumeAll()
-        }
+        await turns.begin()
+        defer { turns.end() }
         var changes = loaded.changes
         configuration.activate(loaded.configuration)
         changes.restarts += configuration.unopened.map { socket in

@@ -170,7 +170,7 @@ final class RequestHandler {
             timekeeper: ports.timekeeper,
             tasks: parts.tasks
         )
-        parts.fleet.waiting = self
+        parts.fleet.observer = self
     }
 
     // MARK: Checks

@@ -9,6 +9,10 @@ final class SessionEntry {
     var session: Session
     var settings: SessionSettings
     var counts = SessionCounters()
+    /// Whether a refresh request of the session is in flight; its response belongs to this entry.
+    var isSending = false
+    /// Whether the session has left the configuration.
+    var hasLeft = false
     private var standing: CachedTokenResponse?
 
     /// Creates an entry with the session from the store, or with a new one if `content` is `nil`.

@@ -57,6 +57,13 @@ final class StoreThread {
         }
     }
 
+    /// Runs `job` after all earlier jobs and returns its error, or `nil` if it succeeded.
+    func failure(
+        of job: @escaping @Sendable (any StoreControlling) throws(StorageFailure) -> Void
+    ) async -> StorageFailure? {
+        await withCheckedContinuation { continuation in attempt(job) { continuation.resume(returning: $0) } }
+    }
+
     /// Runs `job` after all earlier jobs and returns its result.
     func result<Value: Sendable>(of job: @escaping @Sendable (any StoreControlling) -> Value) async -> Value {
         await withCheckedContinuation { continuation in run(job) { continuation.resume(returning: $0) } }

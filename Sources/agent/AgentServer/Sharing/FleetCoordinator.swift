@@ -39,7 +39,7 @@ final class FleetCoordinator {
     /// The refresh attempts that the fleet decides about; set once all parts exist.
     weak var refreshes: (any SharedRefreshing)?
     /// Those who wait for a shared session; set once all parts exist.
-    weak var waiting: (any SharedSessionWaiting)?
+    weak var observer: (any SharedSessionWaiting)?
     private let eventLoop: any EventLoop
     /// The timer for sessions whose ``FleetMember`` has something to do at a time, such as a retry.
     private let alarm: Alarm<SessionName>
@@ -48,8 +48,8 @@ final class FleetCoordinator {
     private var joining: [SessionName: JoiningSession] = [:]
     /// The sessions with which this host has left the fleet, because the user logged out on this host only.
     private var left: [SessionName: DepartedSession] = [:]
-    /// The reservations for refreshes that wait for the fleet's permission.
-    private var reservations: [SessionName: RefreshQueue.ReservationRequest] = [:]
+    /// The attempts that wait for the fleet's permission.
+    private var waiting: [SessionName: AttemptNumber] = [:]
     private let store: SharedStore
     /// The next attempt to open the store after a failure.
     private var reopening: Scheduled<Void>?
@@ -138,18 +138,16 @@ final class FleetCoordinator {
                 session.apply { member, now in member.started(at: now) }
             }
             // The watch reads all other sessions at once.
-            if let waiting = reservations[name] { session.reserve(waiting.attempt) }
+            if let attempt = waiting[name] { session.reserve(attempt) }
         }
     }
 
     /// Fails the requests of sessions that wait for the shared store, which cannot be opened now.
     private func refuseWaiting() {
-        let waiting = reservations
-        reservations = [:]
-        for (name, reservation) in waiting {
-            refreshes?.refused(reservation.attempt, .unreachable(absence), for: name)
-        }
-        for name in joining.keys { self.waiting?.sharedRecordRead(of: name) }
+        let refused = waiting
+        waiting = [:]
+        for (name, attempt) in refused { refreshes?.refused(attempt, .unreachable(absence), for: name) }
+        for name in joining.keys { observer?.sharedRecordRead(of: name) }
     }
 
     /// Handles an event of the watch of etcd.
@@ -209,14 +207,14 @@ final class FleetCoordinator {
 
     /// Resumes a session that was about to leave the fleet and now stays.
     func cancelDeparture(_ name: SessionName) {
-        if let reservation = reservations[name] { ask(reservation) }
+        if let attempt = waiting[name] { ask(attempt, of: name) }
     }
 
     /// Removes a session that is no longer configured.
     func sessionRemoved(_ name: SessionName) {
         remove(name)
         left[name] = nil
-        reservations[name] = nil
+        waiting[name] = nil
     }
 
     /// Stops sharing a session on this host.
@@ -242,7 +240,7 @@ final class FleetCoordinator {
         sessions = [:]
         joining = [:]
         left = [:]
-        reservations = [:]
+        waiting = [:]
         alarm.cancel()
         leavers.look()
     }
@@ -410,25 +408,24 @@ extension FleetCoordinator {
 
 extension FleetCoordinator {
     /// Asks the fleet whether this host may send the session's refresh token.
-    func ask(_ reservation: RefreshQueue.ReservationRequest) {
-        let (name, number) = (reservation.session, reservation.attempt)
+    func ask(_ number: AttemptNumber, of name: SessionName) {
         guard let session = sessions[name] else {
             guard store.isOpening, joining[name] != nil else {
                 refreshes?.refused(number, .unreachable(absence), for: name)
                 return
             }
-            reservations[name] = reservation
+            waiting[name] = number
             refreshes?.held(number, for: name)
             return
         }
-        reservations[name] = reservation
+        waiting[name] = number
         // An interrupted request from before the agent stopped is not sent again: only its response is
         // searched for here.
         guard !leavers.contains(name) || session.member.isInterrupted else {
             refreshes?.held(number, for: name)
             return
         }
-        // The reservation was admitted again after another host had given up.
+        // The fleet has granted this attempt already.
         guard session.attempt?.number == number, session.attempt?.fence != nil else {
             return session.reserve(number)
         }
@@ -448,11 +445,11 @@ extension FleetCoordinator {
         return store.failure ?? .unasked
     }
 
-    /// Starts the reserved refresh, because the fleet permits this host to send the refresh token.
+    /// Lets the attempt continue, because the fleet permits this host to send the refresh token.
     func granted(_ number: AttemptNumber, of name: SessionName) {
-        guard let reservation = reservations[name], reservation.attempt == number else { return }
-        reservations[name] = nil
-        refreshes?.granted(reservation)
+        guard waiting[name] == number else { return }
+        waiting[name] = nil
+        refreshes?.granted(number, for: name)
     }
 
     /// Returns the deadlines for the request of an attempt, or `nil` if the session is not shared.

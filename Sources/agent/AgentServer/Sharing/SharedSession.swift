@@ -96,7 +96,7 @@ final class SharedSession {
         let actions = event(&member, parts.timekeeper.now)
         for action in actions { perform(action) }
         fleet.changed(self)
-        if !isUnseen || storeError != nil { fleet.waiting?.sharedRecordRead(of: name) }
+        if !isUnseen || storeError != nil { fleet.observer?.sharedRecordRead(of: name) }
     }
 
     /// Asks the fleet for permission to send the session's refresh token.
@@ -267,7 +267,7 @@ final class SharedSession {
         finish(record.settleNews(news), .durable)
         fleet.changed(self)
         guard !deferred.isEmpty, let storeError else { return }
-        fleet.waiting?.logoutDelayed(storeError, of: name)
+        fleet.observer?.logoutDelayed(storeError, of: name)
     }
 
     /// Adopts tokens that this host could not open before, and reseals a record that others cannot open.
@@ -384,7 +384,7 @@ final class SharedSession {
     /// Without an outcome, another login or logout has replaced it.
     func finish(_ pending: LocalSharedRecord.UnsavedChange?, _ outcome: CommitDurability?) {
         guard let pending, let commit = pending.commit else { return }
-        if pending.ended != nil, outcome == nil { fleet.waiting?.logoutOvertaken(of: name) }
+        if pending.ended != nil, outcome == nil { fleet.observer?.logoutOvertaken(of: name) }
         parts.registry.apply(name) { session, moment in
             guard let outcome else { return session.loginSuperseded(commit) }
             return session.commitFinished(commit, outcome, at: moment)

@@ -5,7 +5,7 @@ import TokenCore
 /// A receiver of the fleet's decisions about refresh attempts of shared sessions.
 protocol SharedRefreshing: AnyObject {
     /// Continues an attempt that the fleet allows this host to make.
-    func granted(_ reservation: RefreshQueue.ReservationRequest)
+    func granted(_ attempt: AttemptNumber, for name: SessionName)
     /// Tells the session that another host is refreshing; its record or another result follows.
     func held(_ attempt: AttemptNumber, for name: SessionName)
     /// Tells the session that the attempt may not be made now.

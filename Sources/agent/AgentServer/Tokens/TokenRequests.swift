@@ -514,7 +514,7 @@ extension Effect {
     /// A token request without such an effect shares the refresh in flight.
     fileprivate var startsSomething: Bool {
         switch self {
-        case .reserve, .refresh, .reply: true
+        case .begin, .reply: true
         case .commit, .release, .forget, .revoke, .discard, .finishLogin, .finishLogout, .erase,
             .reauthenticate, .notify:
             false

@@ -2,8 +2,8 @@
 
 /// The permission of a session to send its refresh token.
 package enum ReservationResult: Equatable, Sendable {
-    /// The intent is durable. The request must meet the deadlines in `within`, or has none if it is `nil`.
-    case granted(within: RefreshDeadlines? = nil)
+    /// The intent is durable.
+    case granted
     /// Another host of the fleet is refreshing.
     ///
     /// Its record follows (``Session/recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``), or another

@@ -8,10 +8,11 @@ import Text
 ///
 /// Effects that take long return as the event named with them.
 package enum Effect: Equatable, Sendable {
-    /// Make the intent to send the refresh token durable. `reservationFinished` follows.
-    case reserve(AttemptNumber, SessionSnapshot)
-    /// Send one token request. `refreshFinished` follows.
-    case refresh(RefreshRequest)
+    /// Make a refresh attempt.
+    ///
+    /// ``Session/reservation(of:at:)`` says what has to be durable first, `reservationFinished` follows. Then
+    /// ``Session/request(of:within:)`` has the token request to send, and `refreshFinished` follows.
+    case begin(AttemptNumber)
     /// Make the session's current record durable. `commitFinished` follows.
     case commit(CommitNumber, SessionSnapshot)
     /// Release the reservation of an attempt that brought no tokens.

@@ -145,7 +145,7 @@ extension Session {
     mutating func probe(_ ended: EndedLogin, _ login: Login, at moment: Moment) -> [Effect] {
         let attempt = makeAttempt(.primary, login, setback: nil, reason: .due, at: moment.now)
         become(.probing(ended, login, attempt))
-        return begin(attempt, login, at: moment)
+        return begin(attempt)
     }
 
     /// Stays logged out after a failed probe, and plans another only where it can help.

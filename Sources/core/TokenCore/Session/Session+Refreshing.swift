@@ -50,7 +50,7 @@ extension Session {
             let login = renewing
         else { return [] }
         switch answer {
-        case .granted(let fence): return send(attempt, login, within: fence)
+        case .granted: break
         case .held:
             currentAttempt?.phase = .awaitingPeer
             return []
@@ -62,8 +62,7 @@ extension Session {
         case .unreachable(let storeError):
             return attemptFailed(RefreshFailure(storeError), jitter: jitter, at: moment)
         // A server that keeps refresh tokens cannot take this one away, so it is sent without a reservation.
-        case .failed where login.rotation == .keeps && !policy.isShared:
-            return send(attempt, login, within: nil)
+        case .failed where login.rotation == .keeps && !policy.isShared: break
         case .failed(let failure):
             return attemptFailed(
                 RefreshFailure(kind: .storage, message: failure.message),
@@ -71,6 +70,10 @@ extension Session {
                 at: moment
             )
         }
+        currentAttempt?.phase = .sending
+        // From here on the response can be lost, so it counts as missing until it arrives.
+        renewing?.use = .unanswered
+        return []
     }
 
     /// Processes the result of a token request.
@@ -266,7 +269,7 @@ extension Session {
         var attempt = makeAttempt(variant, login, setback: setback, reason: reason, at: moment.now)
         if case .suspended(_, let suspension) = state { attempt.suspension = suspension }
         become(.refreshing(login, attempt))
-        return begin(attempt, login, at: moment)
+        return begin(attempt)
     }
 
     mutating func makeAttempt(
@@ -290,39 +293,41 @@ extension Session {
         )
     }
 
-    /// Executes the first step of an attempt that is already in the state.
-    mutating func begin(_ attempt: Attempt, _ login: Login, at moment: Moment) -> [Effect] {
-        guard attempt.usesRefreshToken else { return send(attempt, login, within: nil) }
-        let snapshot = snapshot(at: moment) ?? login.snapshot(standing: .loggedIn, at: moment)
-        return [.reserve(attempt.number, snapshot)]
+    /// Begins an attempt that is already in the state.
+    mutating func begin(_ attempt: Attempt) -> [Effect] {
+        if !attempt.usesRefreshToken { currentAttempt?.phase = .sending }
+        return [.begin(attempt.number)]
     }
 
-    private mutating func send(
-        _ attempt: Attempt,
-        _ login: Login,
-        within fence: RefreshDeadlines?
-    ) -> [Effect] {
-        currentAttempt?.phase = .sending
-        // From here on the response can be lost, so it counts as missing until it arrives.
-        if attempt.usesRefreshToken { renewing?.use = .unanswered }
-        return [
-            .refresh(
-                RefreshRequest(
-                    attempt: attempt.number,
-                    renewal: attempt.usesRefreshToken ? login.renewal : .withoutLogin,
-                    variant: attempt.variant,
-                    idToken: login.primary?.idToken?.secret,
-                    accessToken: login.primary?.secret,
-                    // Without a login the configuration names the endpoint. A login's secrets are sent only
-                    // to its own endpoint.
-                    tokenEndpoint: login.renewal == .withoutLogin ? nil : login.tokenEndpoint,
-                    proofKey: login.proofKey,
-                    grantedScope: login.primary?.scope ?? [],
-                    server: login.server,
-                    fence: fence
-                )
-            )
-        ]
+    /// Returns what has to be durable before the request of attempt `number` is sent, or `nil` if nothing has to be,
+    /// or the attempt is not in flight any more.
+    package func reservation(of number: AttemptNumber, at moment: Moment) -> SessionSnapshot? {
+        guard let attempt = currentAttempt, attempt.number == number, attempt.isReserving,
+            let login = renewing
+        else { return nil }
+        return snapshot(at: moment) ?? login.snapshot(standing: .loggedIn, at: moment)
+    }
+
+    /// Returns the token request of attempt `number`, or `nil` if it may not be sent: the attempt has no reservation
+    /// yet, or is not in flight any more.
+    package func request(of number: AttemptNumber, within fence: RefreshDeadlines? = nil) -> RefreshRequest? {
+        guard let attempt = currentAttempt, attempt.number == number, attempt.phase == .sending,
+            let login = renewing
+        else { return nil }
+        return RefreshRequest(
+            attempt: number,
+            renewal: attempt.usesRefreshToken ? login.renewal : .withoutLogin,
+            variant: attempt.variant,
+            idToken: login.primary?.idToken?.secret,
+            accessToken: login.primary?.secret,
+            // Without a login the configuration names the endpoint. A login's secrets are sent only to its own
+            // endpoint.
+            tokenEndpoint: login.renewal == .withoutLogin ? nil : login.tokenEndpoint,
+            proofKey: login.proofKey,
+            grantedScope: login.primary?.scope ?? [],
+            server: login.server,
+            fence: fence
+        )
     }
 
     /// Returns whether a request may bring the next attempt forward, at most once in ten seconds.
@@ -336,7 +341,7 @@ extension Session {
     ///
     /// Not in a fleet: there the host that made the exchange has them. They are not revoked before their use
     /// is settled, because a revocation may end the login for all hosts.
-    private func discardLate(_ outcome: RefreshOutcome) -> [Effect] {
+    package func discardLate(_ outcome: RefreshOutcome) -> [Effect] {
         guard !policy.isShared, let late = revocation(of: outcome) else { return [] }
         guard case .granted(let granted) = outcome else { return endLate(late) }
         // Role credentials cannot be revoked.

@@ -182,9 +182,7 @@ extension SessionAgent {
     var heldAttempts: Int { parts.refreshes.count(at: .held) }
 
     /// The number of attempts that count against the limits of their issuers.
-    var admittedAttempts: Int {
-        [.admitted, .reserving, .sent].map { parts.refreshes.count(at: $0) }.reduce(0, +)
-    }
+    var admittedAttempts: Int { parts.refreshes.count(at: .admitted) }
 }
 
 /// A log of all events.

@@ -21,10 +21,10 @@ import Testing
 
     /// The attempt that begins, while the keepers are being asked.
     private func begin(_ script: inout SessionScript, _ effects: [Effect]) throws -> AttemptNumber {
-        let reserved = effects.compactMap { effect in
-            if case .reserve(let attempt, _) = effect { attempt } else { nil }
+        let begun = effects.compactMap { effect in
+            if case .begin(let attempt) = effect { attempt } else { nil }
         }
-        let attempt = try #require(reserved.first)
+        let attempt = try #require(begun.first)
         _ = script.session.reservationFinished(attempt, .held, jitter: 0, at: script.moment)
         return attempt
     }

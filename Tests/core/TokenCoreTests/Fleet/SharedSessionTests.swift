@@ -15,10 +15,8 @@ import Text
         let policy = SessionPolicy(silentLogins: silentLogins, isShared: true, revokes: revokes)
         var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
         let effects = script.sleepUntilWake()
-        guard case .reserve(let attempt, _) = try #require(effects.first) else {
-            throw StorageFailure(message: "nothing is reserved: \(effects)")
-        }
-        return (script, attempt)
+        #expect(effects.isReserved(in: script))
+        return (script, try #require(effects.begun))
     }
 
     @Test func `it is refreshed a third of the lifetime before the end, however long that is`() throws {
@@ -40,17 +38,8 @@ import Text
             arriveBefore: until + .seconds(20),
             endBefore: until + .seconds(30)
         )
-        let effects = script.session.reservationFinished(
-            attempt,
-            .granted(within: fence),
-            jitter: 0,
-            at: script.moment
-        )
-        guard case .refresh(let request) = effects.first else {
-            Issue.record("nothing is sent: \(effects)")
-            return
-        }
-        #expect(request.fence == fence)
+        _ = script.session.reservationFinished(attempt, .granted, jitter: 0, at: script.moment)
+        #expect(try #require(script.session.request(of: attempt, within: fence)).fence == fence)
     }
 
     @Test func `while another host refreshes, a request waits and gets that host's token`() throws {
@@ -93,7 +82,7 @@ import Text
         #expect(effects.contains(.reply(waiter, .failure(told))))
         #expect(try #require(script.session.wakeTime) - script.moment.now <= .seconds(2))
         let again = script.sleepUntilWake()
-        #expect(again.contains { if case .reserve = $0 { true } else { false } })
+        #expect(again.isReserved(in: script))
     }
 
     @Test func `when the other host gave up, the attempt goes on from where it waited`() throws {
@@ -101,8 +90,8 @@ import Text
         _ = script.session.reservationFinished(attempt, .held, jitter: 0, at: script.moment)
         let again = script.session.reservationFinished(attempt, .held, jitter: 0, at: script.moment)
         #expect(again.isEmpty)
-        let granted = script.session.reservationFinished(attempt, .granted(), jitter: 0, at: script.moment)
-        #expect(granted.sendsRequest)
+        _ = script.session.reservationFinished(attempt, .granted, jitter: 0, at: script.moment)
+        #expect(script.session.request(of: attempt) != nil)
     }
 
     @Test func `a host whose answer is missing is waited for, and callers are told`() throws {
@@ -169,7 +158,7 @@ import Text
         throws
     {
         var (script, attempt) = try Self.due()
-        _ = script.session.reservationFinished(attempt, .granted(), jitter: 0, at: script.moment)
+        _ = script.session.reservationFinished(attempt, .granted, jitter: 0, at: script.moment)
         script.advance(by: .seconds(1_200))
         let (waiter, _) = script.get()
         let effects = script.session.loggedOutElsewhere(at: script.moment)
@@ -234,8 +223,8 @@ import Text
     @Test func `a refusal ends nothing by itself: the fleet's record says when the login is over`() throws {
         for kind in [FailureClass.grantDead, .sessionOver, .identityChanged, .unexplained] {
             var (script, attempt) = try Self.due()
-            let sent = script.session.reservationFinished(attempt, .granted(), jitter: 0, at: script.moment)
-            #expect(sent.sendsRequest)
+            _ = script.session.reservationFinished(attempt, .granted, jitter: 0, at: script.moment)
+            #expect(script.session.request(of: attempt) != nil)
             let failure = RefreshOutcome.failed(RefreshFailure(kind: kind, message: "no"))
             _ = script.session.refreshFinished(attempt, failure, jitter: 0, at: script.moment)
             #expect(script.session.status.state == .retrying, "\(kind)")
@@ -244,7 +233,7 @@ import Text
 
     @Test func `an answer that nobody waits for is not revoked`() throws {
         var (script, attempt) = try Self.due()
-        _ = script.session.reservationFinished(attempt, .granted(), jitter: 0, at: script.moment)
+        _ = script.session.reservationFinished(attempt, .granted, jitter: 0, at: script.moment)
         _ = script.session.recordAdopted(script.record(), jitter: 0, at: script.moment)
         let late = script.session.refreshFinished(attempt, script.granted(), jitter: 0, at: script.moment)
         #expect(late.isEmpty)

@@ -19,8 +19,9 @@ private final class Line {
 
     func stage(_ number: Int) -> RefreshQueue.Stage? { queue.stage(of: name(number)) }
 
-    /// Requests a refresh of a session and queues its first step.
-    func begin(_ number: Int) throws -> [RefreshQueue.Action] {
+    /// Requests a refresh of a session, and queues its attempt.
+    @discardableResult
+    func begin(_ number: Int) throws -> AttemptNumber {
         let moment = scripts[number].moment
         let effects = scripts[number].session.refreshRequested(
             by: WaiterID(rawValue: UInt64(number)),
@@ -28,16 +29,9 @@ private final class Line {
             deadline: moment.now + .seconds(30),
             at: moment
         )
-        guard case .reserve(let attempt, let snapshot) = try #require(effects.first) else {
-            Issue.record("\(effects)")
-            return []
-        }
-        return want(.reserve(attempt, snapshot), of: number)
-    }
-
-    func want(_ step: RefreshQueue.NextStep, of number: Int) -> [RefreshQueue.Action] {
-        let script = scripts[number]
-        return queue.requested(step, by: script.session, at: Self.issuer, now: script.moment.now)
+        let attempt = try #require(effects.begun)
+        queue.requested(attempt, by: scripts[number].session, at: Self.issuer, now: moment.now)
+        return attempt
     }
 
     func admit(after seconds: Int64 = 0) -> [RefreshQueue.Action] {
@@ -48,29 +42,12 @@ private final class Line {
         return queue.admit(at: Self.issuer, now: now) { attempts[$0] ?? nil }
     }
 
-    func nextReservation() -> RefreshQueue.ReservationRequest? { queue.nextReservation() }
-
-    /// Grants the next reservation, after which the session requests to send.
-    func reserve() throws -> (number: Int, step: RefreshQueue.NextStep) {
-        let next = try #require(nextReservation())
-        let number = try #require(scripts.firstIndex { $0.session.name == next.session })
-        #expect(stage(number) == .reserving)
-        let moment = scripts[number].moment
-        let effects = scripts[number].session.reservationFinished(
-            next.attempt,
-            .granted(),
-            jitter: 0,
-            at: moment
-        )
-        queue.reservationEnded()
-        guard case .refresh(let request) = try #require(effects.first) else {
-            throw StorageFailure(message: "\(effects)")
-        }
-        return (number, .send(request))
+    func admitted(_ number: Int, _ attempt: AttemptNumber) -> [RefreshQueue.Action] {
+        [.admit(name(number), attempt)]
     }
 
-    func end(_ step: RefreshQueue.NextStep, of number: Int, _ failure: RefreshFailure? = nil) -> String? {
-        queue.ended(step.attempt, of: name(number), failure, now: scripts[number].moment.now)
+    func end(_ attempt: AttemptNumber, of number: Int, _ failure: RefreshFailure? = nil) -> String? {
+        queue.ended(attempt, of: name(number), failure, now: scripts[number].moment.now)
     }
 }
 
@@ -85,97 +62,61 @@ extension SessionScript {
 }
 
 @Suite struct RefreshQueueTests {
-    @Test func `an attempt is let in once for all its steps`() throws {
+    @Test func `an attempt is let in once, until it has ended`() throws {
         let line = Line(of: 1)
         #expect(line.stage(0) == nil)
-        #expect(try line.begin(0).isEmpty)
-        #expect(line.stage(0) == .held)
+        let attempt = try line.begin(0)
+        #expect(line.stage(0) == .held && !line.queue.isAdmitted(attempt, of: line.name(0)))
+        #expect(line.admit() == line.admitted(0, attempt))
+        #expect(line.stage(0) == .admitted && line.queue.isAdmitted(attempt, of: line.name(0)))
         #expect(line.admit().isEmpty)
-        #expect(line.stage(0) == .admitted)
-        let step = try line.reserve().step
-        let actions = line.want(step, of: 0)
-        guard case .send(let name, let request) = try #require(actions.first) else {
-            Issue.record("\(actions)")
-            return
-        }
-        #expect(actions.count == 1 && name == line.name(0) && step == .send(request))
-        #expect(line.stage(0) == .sent)
-        #expect(line.end(step, of: 0) == Line.issuer)
+        #expect(line.end(attempt, of: 0) == Line.issuer)
         #expect(line.stage(0) == nil)
         // The response to an attempt that has ended is ignored.
-        #expect(line.end(step, of: 0) == nil)
+        #expect(line.end(attempt, of: 0) == nil)
     }
 
-    @Test func `a shared session asks the other hosts first, and yields to one that is at it`() throws {
+    @Test func `an attempt that yields to another host may be let in again`() throws {
         let line = Line(of: 1)
-        line.scripts[0].session.policyChanged(SessionPolicy(isShared: true))
-        _ = try line.begin(0)
-        let asked = line.admit()
-        guard case .ask(let reservation) = try #require(asked.first) else {
-            Issue.record("\(asked)")
-            return
-        }
-        #expect(line.nextReservation() == nil)
-        #expect(line.queue.yielded(reservation.attempt, of: line.name(0)) == Line.issuer)
-        #expect(line.stage(0) == nil)
-        #expect(line.want(.reserve(reservation.attempt, reservation.snapshot), of: 0).isEmpty)
-        #expect(line.admit() == asked)
-        line.queue.granted(reservation)
-        #expect(line.nextReservation() == reservation)
-        #expect(line.stage(0) == .reserving)
-    }
-
-    @Test func `room is made for one attempt at a time, in the order they were let in`() throws {
-        let line = Line(of: 3)
-        for number in 0..<3 { _ = try line.begin(number) }
+        let attempt = try line.begin(0)
         _ = line.admit()
-        let first = try #require(line.nextReservation())
-        #expect(line.nextReservation() == nil)
-        #expect(line.queue.count(at: .reserving) == 1)
-        #expect(line.queue.count(at: .admitted) == 2)
-        line.queue.reservationEnded()
-        let second = try #require(line.nextReservation())
-        line.queue.reservationEnded()
-        let third = try #require(line.nextReservation())
-        #expect(Set([first, second, third].map(\.session)) == Set((0..<3).map(line.name)))
-        line.queue.reservationEnded()
-        #expect(line.nextReservation() == nil)
+        #expect(line.queue.yielded(attempt, of: line.name(0)) == Line.issuer)
+        #expect(line.stage(0) == nil)
+        let moment = line.scripts[0].moment
+        line.queue.requested(attempt, by: line.scripts[0].session, at: Line.issuer, now: moment.now)
+        #expect(line.admit() == line.admitted(0, attempt))
     }
 
     @Test func `an issuer bears four, and who has ended makes room for the next`() throws {
         let line = Line(of: 6)
-        for number in 0..<6 { _ = try line.begin(number) }
+        let attempts = try (0..<6).map { try line.begin($0) }
         _ = line.admit()
         #expect(line.queue.count(at: .held) == 2)
         // Only the end of an attempt makes room, so no wake time is set.
         #expect(line.queue.wakeTime(of: Line.issuer, now: line.scripts[0].moment.now) == nil)
-        let (number, step) = try line.reserve()
-        _ = line.want(step, of: number)
-        #expect(line.end(step, of: number) == Line.issuer)
+        let number = try #require((0..<6).first { line.stage($0) == .admitted })
+        #expect(line.end(attempts[number], of: number) == Line.issuer)
         _ = line.admit()
         #expect(line.queue.count(at: .held) == 1)
     }
 
     @Test func `what its session gave up meanwhile is not let in, and takes nobody's place`() throws {
         let line = Line(of: 5)
-        for number in 0..<5 { _ = try line.begin(number) }
+        let attempts = try (0..<5).map { try line.begin($0) }
         let moment = line.scripts[2].moment
         _ = line.scripts[2].session.logoutRequested(local: true, at: moment)
-        #expect(line.admit() == [.abandon(line.name(2))])
+        #expect(line.admit().contains(.abandon(line.name(2), attempts[2])))
         #expect(line.stage(2) == nil)
         #expect(line.queue.count(at: .admitted) == 4)
     }
 
     @Test func `an issuer that asks to be left alone has who waits told so, once`() throws {
         let line = Line(of: 2)
-        _ = try line.begin(0)
+        let first = try line.begin(0)
         _ = line.admit()
-        let step = try line.reserve().step
-        _ = line.want(step, of: 0)
         let busy = RefreshFailure(kind: .busy, message: "503", retryAfter: .seconds(60))
-        #expect(line.end(step, of: 0, busy) == Line.issuer)
-        _ = try line.begin(1)
-        let attempt = try #require(line.scripts[1].session.attemptInFlight)
+        #expect(line.end(first, of: 0, busy) == Line.issuer)
+        let attempt = try line.begin(1)
         let opening = line.scripts[1].moment.now + .seconds(60)
         #expect(line.admit() == [.postpone(line.name(1), attempt, until: opening)])
         #expect(line.stage(1) == nil)
@@ -184,16 +125,14 @@ extension SessionScript {
 
     @Test func `a program that fails meanwhile does not end an issuer's pause`() throws {
         let line = Line(of: 3)
-        for number in 0..<2 { _ = try line.begin(number) }
+        let attempts = try (0..<2).map { try line.begin($0) }
         _ = line.admit()
         let busy = RefreshFailure(kind: .busy, message: "503", retryAfter: .seconds(60))
-        for failure in [busy, RefreshFailure(kind: .sourceUnavailable, message: "no token")] {
-            let (number, step) = try line.reserve()
-            _ = line.want(step, of: number)
-            #expect(line.end(step, of: number, failure) == Line.issuer)
+        let failures = [busy, RefreshFailure(kind: .sourceUnavailable, message: "no token")]
+        for (number, failure) in failures.enumerated() {
+            #expect(line.end(attempts[number], of: number, failure) == Line.issuer)
         }
-        _ = try line.begin(2)
-        let attempt = try #require(line.scripts[2].session.attemptInFlight)
+        let attempt = try line.begin(2)
         let opening = line.scripts[2].moment.now + .seconds(60)
         #expect(line.admit() == [.postpone(line.name(2), attempt, until: opening)])
     }
@@ -205,28 +144,24 @@ extension SessionScript {
         isLetIn: Bool
     ) throws {
         let line = Line(of: 5)
-        for number in 0..<4 { _ = try line.begin(number) }
+        let attempts = try (0..<4).map { try line.begin($0) }
         _ = line.admit()
-        for _ in 0..<4 {
-            let (number, step) = try line.reserve()
-            _ = line.want(step, of: number)
+        for (number, attempt) in attempts.enumerated() {
             let failure = RefreshFailure(kind: kind, message: "no token")
-            #expect(line.end(step, of: number, failure) == Line.issuer)
+            #expect(line.end(attempt, of: number, failure) == Line.issuer)
         }
-        _ = try line.begin(4)
+        try line.begin(4)
         _ = line.admit()
         #expect(line.stage(4) == (isLetIn ? .admitted : .held))
     }
 
-    /// Returns a session with an old request in flight and with the first step of a new attempt in the queue.
-    private func loggedInAnew() throws -> (Line, old: RefreshQueue.NextStep) {
+    /// Returns a session with an old request in flight and with a new attempt in the queue.
+    private func loggedInAnew() throws -> (Line, old: AttemptNumber) {
         let line = Line(of: 1)
-        _ = try line.begin(0)
+        let old = try line.begin(0)
         _ = line.admit()
-        let old = try line.reserve().step
-        _ = line.want(old, of: 0)
         line.scripts[0].logInAnew()
-        _ = try line.begin(0)
+        try line.begin(0)
         return (line, old)
     }
 
@@ -244,19 +179,18 @@ extension SessionScript {
     @Test func `an old request's end makes room for the new login's attempt`() throws {
         let (line, old) = try loggedInAnew()
         #expect(line.end(old, of: 0) == Line.issuer)
-        #expect(line.queue.count(at: .sent) == 0)
+        #expect(line.queue.count(at: .admitted) == 0)
         _ = line.admit()
         #expect(line.stage(0) == .admitted)
     }
 
     @Test func `a lock lets go of what is held and counted, and the late answer means nothing`() throws {
         let line = Line(of: 5)
-        for number in 0..<5 { _ = try line.begin(number) }
+        let attempts = try (0..<5).map { try line.begin($0) }
         _ = line.admit()
-        let (number, step) = try line.reserve()
         line.queue.forget()
         #expect((0..<5).allSatisfy { line.stage($0) == nil })
-        #expect(line.end(step, of: number) == nil)
+        #expect(line.end(attempts[0], of: 0) == nil)
         #expect(line.queue.issuers.isEmpty)
     }
 }

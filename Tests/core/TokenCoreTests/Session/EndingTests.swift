@@ -47,8 +47,7 @@ import Testing
     @Test func `client credentials need no reservation`() {
         var script = SessionScript.ready(renewal: .withoutLogin)
         let effects = script.sleepUntilWake()
-        #expect(effects.contains { if case .refresh = $0 { true } else { false } })
-        #expect(!effects.contains { if case .reserve = $0 { true } else { false } })
+        #expect(effects.sendsRequest && !effects.isReserved(in: script))
     }
 
     @Test func `a dead session's refresh token is kept thirty days, then erased`() {

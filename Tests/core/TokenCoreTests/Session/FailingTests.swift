@@ -29,37 +29,31 @@ import Text
         #expect(script.session.status.state == .ready)
     }
 
-    @Test func `a disk that refuses the reservation means nothing is sent`() {
+    @Test func `a disk that refuses the reservation means nothing is sent`() throws {
         var script = SessionScript.ready()
         let due = script.sleepUntilWake()
-        guard case .reserve(let number, _)? = due.first else {
-            Issue.record("no reservation")
-            return
-        }
+        #expect(due.isReserved(in: script))
+        let number = try #require(due.begun)
         let full = StorageFailure(message: "No space left on device")
         let effects = script.session.reservationFinished(number, .failed(full), jitter: 0, at: script.moment)
-        #expect(!effects.sendsRequest)
+        #expect(!effects.sendsRequest && script.session.request(of: number) == nil)
         #expect(script.session.status.state == .retrying)
         let (waiter, served) = script.get()
         #expect(served.reply(to: waiter)?.secret == SessionScript.accessToken)
     }
 
-    @Test func `a server known to keep refresh tokens is asked even when the disk is full`() {
+    @Test func `a server known to keep refresh tokens is asked even when the disk is full`() throws {
         var script = SessionScript.ready(lifetime: .seconds(60))
         for _ in 0..<3 {
             let due = script.sleepUntilWake()
             _ = script.answer(due, script.granted(lifetime: .seconds(60)))
         }
         #expect(script.session.status.rotation == .keeps)
-        guard case .reserve(let number, _)? = script.sleepUntilWake().first else {
-            Issue.record("no reservation")
-            return
-        }
+        let due = script.sleepUntilWake()
+        let number = try #require(due.begun)
         let full = StorageFailure(message: "No space left on device")
-        #expect(
-            script.session.reservationFinished(number, .failed(full), jitter: 0, at: script.moment)
-                .sendsRequest
-        )
+        _ = script.session.reservationFinished(number, .failed(full), jitter: 0, at: script.moment)
+        #expect(script.session.request(of: number) != nil)
     }
 
     @Test(.holds("66"))

@@ -12,6 +12,7 @@ private struct World {
     var generator: SeededGenerator
     var queue = RefreshQueue()
     var postponed: [(attempt: AttemptNumber, opening: Instant)] = []
+    var reserving: [AttemptNumber] = []
     var inFlight: [AttemptNumber] = []
     var committing: [CommitNumber] = []
     var revoking = 0
@@ -45,12 +46,7 @@ private struct World {
     mutating func run(_ effects: [Effect]) {
         for effect in effects {
             switch effect {
-            case .reserve(let number, let snapshot):
-                check(snapshot.secrets)
-                take(.reserve(number, snapshot))
-            case .refresh(let request):
-                if case .refreshToken(let secret) = request.renewal { check([secret]) }
-                take(.send(request))
+            case .begin(let number): hold(number)
             case .commit(let number, let snapshot):
                 check(snapshot.secrets)
                 committing.append(number)
@@ -71,23 +67,32 @@ private struct World {
         }
     }
 
-    private mutating func take(_ step: RefreshQueue.NextStep) {
-        follow(queue.requested(step, by: session, at: "https://id.example", now: moment.now))
+    private mutating func hold(_ attempt: AttemptNumber) {
+        queue.requested(attempt, by: session, at: "https://id.example", now: moment.now)
         admit()
     }
 
     private mutating func admit() {
         let attempt = session.attemptInFlight
-        follow(queue.admit(at: "https://id.example", now: moment.now) { _ in attempt })
+        for action in queue.admit(at: "https://id.example", now: moment.now, attempts: { _ in attempt }) {
+            switch action {
+            case .admit(_, let attempt): proceed(attempt)
+            case .postpone(_, let attempt, let opening): postponed.append((attempt, opening))
+            case .abandon: break
+            }
+        }
     }
 
-    private mutating func follow(_ actions: [RefreshQueue.Action]) {
-        for action in actions {
-            switch action {
-            case .send(_, let request): inFlight.append(request.attempt)
-            case .postpone(_, let attempt, let opening): postponed.append((attempt, opening))
-            case .ask, .abandon: break
-            }
+    /// Reserves or sends what the session says of its attempt.
+    private mutating func proceed(_ attempt: AttemptNumber) {
+        if let snapshot = session.reservation(of: attempt, at: moment) {
+            check(snapshot.secrets)
+            reserving.append(attempt)
+        } else if let request = session.request(of: attempt) {
+            if case .refreshToken(let secret) = request.renewal { check([secret]) }
+            inFlight.append(request.attempt)
+        } else {
+            ended(attempt)
         }
     }
 
@@ -206,12 +211,13 @@ private struct World {
     }
 
     mutating func finishReservation() {
-        guard let next = queue.nextReservation() else { return }
-        queue.reservationEnded()
-        guard session.attemptInFlight == next.attempt else { return ended(next.attempt) }
-        let answer: ReservationResult = jitter() < 0.2 ? .failed(StorageFailure(message: "full")) : .granted()
-        run(session.reservationFinished(next.attempt, answer, jitter: jitter(), at: moment))
-        if session.attemptInFlight != next.attempt { ended(next.attempt) }
+        guard !reserving.isEmpty else { return }
+        let number = reserving.removeFirst()
+        guard session.attemptInFlight == number else { return ended(number) }
+        let answer: ReservationResult = jitter() < 0.2 ? .failed(StorageFailure(message: "full")) : .granted
+        run(session.reservationFinished(number, answer, jitter: jitter(), at: moment))
+        guard session.attemptInFlight == number else { return ended(number) }
+        proceed(number)
     }
 
     mutating func finishRefresh() {
@@ -278,11 +284,13 @@ private struct World {
     func checkInvariants() {
         let live = inFlight.filter { $0 == session.currentAttempt?.number }
         #expect(live.count <= 1, "two requests of one attempt are out")
-        let stage = queue.stage(of: session.name)
-        switch session.currentAttempt?.phase {
-        case .reserving: #expect([.held, .admitted, .reserving].contains(stage), "a reservation was lost")
-        case .sending: #expect([.held, .sent].contains(stage), "a request was lost")
-        case .awaitingPeer, .committing, nil: break
+        if let attempt = session.currentAttempt {
+            let isHeld = queue.stage(of: session.name) == .held
+            switch attempt.phase {
+            case .reserving: #expect(isHeld || reserving.contains(attempt.number), "a reservation was lost")
+            case .sending: #expect(isHeld || inFlight.contains(attempt.number), "a request was lost")
+            case .awaitingPeer, .committing: break
+            }
         }
         #expect(Set(session.waiters.order) == unanswered, "a waiter was lost")
         #expect(erased.isDisjoint(with: session.heldSecrets), "the session holds an erased secret")

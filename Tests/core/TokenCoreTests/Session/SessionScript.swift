@@ -165,11 +165,10 @@ struct SessionScript {
 
     /// Grants the reservation among `effects`, and returns the request to send.
     mutating func reserve(_ effects: [Effect]) -> RefreshRequest? {
-        for case .reserve(let number, _) in effects {
-            let next = session.reservationFinished(number, .granted(), jitter: 0, at: moment)
-            for case .refresh(let request) in next { return request }
+        for case .begin(let number) in effects {
+            _ = session.reservationFinished(number, .granted, jitter: 0, at: moment)
+            return session.request(of: number)
         }
-        for case .refresh(let request) in effects { return request }
         return nil
     }
 
@@ -214,11 +213,22 @@ extension [Effect] {
 
     var sendsRequest: Bool {
         contains { effect in
-            switch effect {
-            case .reserve, .refresh: true
-            default: false
-            }
+            if case .begin = effect { true } else { false }
         }
+    }
+
+    /// Whether the attempt that begins needs a reservation first.
+    func isReserved(in script: SessionScript) -> Bool {
+        contains { effect in
+            guard case .begin(let number) = effect else { return false }
+            return script.session.reservation(of: number, at: script.moment) != nil
+        }
+    }
+
+    /// The attempt that begins, if it is the first effect.
+    var begun: AttemptNumber? {
+        guard case .begin(let number)? = first else { return nil }
+        return number
     }
 
     var notified: [SessionEvent.Kind] {
