@@ -9,7 +9,7 @@ import NIOSSL
 /// certificate is checked.
 package enum CertificateStrength {
     /// The minimum length of an RSA key, in bits.
-    package static let minimumModulus = 2048
+    static let minimumModulus = 2048
 
     /// Returns the weakness as a sentence, or `nil` for a strong certificate.
     package static func weakness(of certificate: NIOSSLCertificate) throws -> String? {
@@ -41,7 +41,7 @@ package enum CertificateStrength {
     }
 
     /// Returns the length of an RSA modulus in a SubjectPublicKeyInfo, or `nil` for other keys.
-    package static func modulusBits(_ key: [UInt8]) -> Int? {
+    static func modulusBits(_ key: [UInt8]) -> Int? {
         var outer = DERReader(key[...])
         guard var fields = outer.sequence(), var algorithm = fields.sequence(),
             let identifier = algorithm.next(), Array(identifier.content) == rsaEncryption,

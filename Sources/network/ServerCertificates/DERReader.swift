@@ -3,7 +3,7 @@
 /// A reader of consecutive DER values (X.690 §8.1).
 package struct DERReader {
     package static let integer: UInt8 = 0x02
-    package static let bitString: UInt8 = 0x03
+    static let bitString: UInt8 = 0x03
     package static let objectIdentifier: UInt8 = 0x06
     private static let sequenceTag: UInt8 = 0x30
 

@@ -18,7 +18,7 @@ package struct SystemRoots: Hashable, Sendable {
     /// The environment variable that names another file, as in OpenSSL.
     package static let variable = "SSL_CERT_FILE"
 
-    package static var nameInEnvironment: String? {
+    static var nameInEnvironment: String? {
         unsafe getenv(variable).map { unsafe String(cString: $0) }
     }
 

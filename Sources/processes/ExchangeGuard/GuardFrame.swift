@@ -97,7 +97,7 @@ package enum AnswerLayout {
     package static let headRoom = 4096
     /// Bytes of the server that are kept: an answer has at most 1 MiB and 64 KiB of header, and TLS adds a handshake, a
     /// hundredth to large records and more to tiny ones.
-    package static let maximumRecorded = 2 << 20
+    static let maximumRecorded = 2 << 20
 }
 
 extension Int64 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import CommandExecution
 import Testing
+
+@testable import CommandExecution
 
 struct CommandFrameTests {
     static let request = CommandRequest(

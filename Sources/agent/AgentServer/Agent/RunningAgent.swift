@@ -92,7 +92,7 @@ package final class RunningAgent: Sendable {
     }
 
     /// Runs the work of ``Housekeeping`` now, without waiting for its pause.
-    package func housekeep() async {
+    func housekeep() async {
         try? await loop.submit { [housekeeping] in housekeeping.runNow() }.get()
     }
 
@@ -121,7 +121,7 @@ package final class RunningAgent: Sendable {
     /// Ends ``waitUntilStopRequested()``.
     ///
     /// Safe to call from any thread.
-    package func requestStop() {
+    func requestStop() {
         stopRequest.yield()
     }
 

@@ -10,7 +10,7 @@ import TokenCore
 package struct FallbackSocket: Sendable {
     package var path: String
     /// The closure that is called with the path once the socket is there.
-    package var onMove: @Sendable (String) -> Void
+    var onMove: @Sendable (String) -> Void
 
     package init(path: String, onMove: @escaping @Sendable (String) -> Void) {
         self.path = path

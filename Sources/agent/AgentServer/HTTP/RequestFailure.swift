@@ -13,7 +13,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
     /// The step that helps, or `nil` if there is none.
     package var remedy: Remedy?
     /// The delay before a retry in whole seconds, rounded up, at least 1.
-    package var retryAfterSeconds: Int64?
+    var retryAfterSeconds: Int64?
 
     package init(
         code: FailureCode,

@@ -24,7 +24,7 @@ package struct AgentPorts: Sendable {
     package var fleet: FleetDependencies?
     package var logger: Logger
     /// The source of random numbers, evenly distributed in `0..<1`.
-    package var chance: @Sendable () -> Double
+    var chance: @Sendable () -> Double
     /// The action when the agent has become idle, or when something other than work has interrupted that.
     ///
     /// It runs on the event loop and must not block.

@@ -8,9 +8,9 @@ package struct ConfiguredClient: Equatable, Sendable {
     /// The `client_id`; empty for kinds without clients, and if it is not set.
     package var id: String
     /// Whether the server is asked to register a client at the login.
-    package var isUnregistered = false
+    var isUnregistered = false
     /// The `client_metadata_url`.
-    package var metadataURL: String?
+    var metadataURL: String?
     package var secret = ConfiguredSecret.none
     /// The `client_authentication`, where ``ClientAuthenticationMethod/automatic`` has been resolved if
     /// possible.
@@ -24,7 +24,7 @@ package struct ConfiguredClient: Equatable, Sendable {
     /// The assertion from `client_assertion`, `client_assertion_file` or `client_assertion_command`.
     package var assertion: AssertionSource?
     /// The `client_assertion_audience`.
-    package var assertionAudience = AssertionAudience.endpoint
+    var assertionAudience = AssertionAudience.endpoint
 
     /// Returns the client's identity for the OAuth client.
     ///

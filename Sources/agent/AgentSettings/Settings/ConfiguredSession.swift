@@ -27,7 +27,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var policy: SessionPolicy
     /// The servers for which its tokens are meant; credential helpers find the session by them.
     package var hosts: [String]
-    package var reauthentication: [ReauthenticationStep]
+    var reauthentication: [ReauthenticationStep]
     package var reauthenticationCommand: [String]
     /// The peers that may see the session (`allow`); empty allows all.
     package var rules: [AllowRule]

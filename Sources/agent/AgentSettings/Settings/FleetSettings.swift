@@ -16,33 +16,11 @@ package struct FleetSettings: Equatable, Sendable {
     /// The client certificate for TLS with etcd.
     package var certificate: Certificate?
     package var key: KeySource
-    package var role: FleetRole
+    package var role: FleetRole = .keeper
     /// The name of this host, for display only.
     package var host: String
     /// The value of `takeover_patience`, see ``FleetTiming/takeoverTimeout``.
-    package var takeoverTimeout: Duration
-
-    package init(
-        name: String,
-        endpoints: [EtcdEndpoint],
-        user: User? = nil,
-        authorityFile: String? = nil,
-        certificate: Certificate? = nil,
-        key: KeySource,
-        role: FleetRole = .keeper,
-        host: String,
-        takeoverTimeout: Duration = FleetTiming.defaultTakeoverTimeout
-    ) {
-        self.name = name
-        self.endpoints = endpoints
-        self.user = user
-        self.authorityFile = authorityFile
-        self.certificate = certificate
-        self.key = key
-        self.role = role
-        self.host = host
-        self.takeoverTimeout = takeoverTimeout
-    }
+    package var takeoverTimeout: Duration = FleetTiming.defaultTakeoverTimeout
 
     /// A user of etcd with its password.
     package struct User: Equatable, Sendable {
@@ -66,11 +44,6 @@ package struct FleetSettings: Equatable, Sendable {
     package struct Certificate: Equatable, Sendable {
         package var file: String
         package var keyFile: String
-
-        package init(file: String, keyFile: String) {
-            self.file = file
-            self.keyFile = keyFile
-        }
     }
 
     /// The source of the fleet's key.

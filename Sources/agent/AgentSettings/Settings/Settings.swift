@@ -32,7 +32,7 @@ package struct Settings: Equatable, Sendable {
     package var mistakes: [ConfigurationProblem]
     /// Whether `sessions.d` could not be read completely, so that it may define more sessions than
     /// ``sessions`` contains.
-    package var lacksFiles: Bool
+    var lacksFiles: Bool
 
     package init(
         logLevel: LogLevel = .notice,
@@ -115,26 +115,12 @@ package struct VaultSettings: Equatable, Sendable {
     /// Default: `keyfile` in the state directory.
     package var keyFile: String?
     /// Whether the agent refuses to start, instead of warning, if key memory cannot be locked.
-    package var requiresLockedMemory: Bool
+    package var requiresLockedMemory: Bool = false
     /// The command that an unlock method may run, as argv; empty if none may run one.
-    package var unlockCommand: [String]
+    package var unlockCommand: [String] = []
     /// The command that reads and advances the counter against old copies of the store, as argv; empty for
     /// none.
-    package var rollbackCounter: [String]
+    package var rollbackCounter: [String] = []
     /// The number from an error about the counter; with it, the store is opened despite that error.
     package var acceptedCounter: UInt64?
-
-    package init(
-        keyFile: String? = nil,
-        requiresLockedMemory: Bool = false,
-        unlockCommand: [String] = [],
-        rollbackCounter: [String] = [],
-        acceptedCounter: UInt64? = nil
-    ) {
-        self.keyFile = keyFile
-        self.requiresLockedMemory = requiresLockedMemory
-        self.unlockCommand = unlockCommand
-        self.rollbackCounter = rollbackCounter
-        self.acceptedCounter = acceptedCounter
-    }
 }

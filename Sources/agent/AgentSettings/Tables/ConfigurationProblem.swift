@@ -11,25 +11,11 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
     /// The line, counted from 1, or `nil` if the error concerns the whole file.
     package var line: Int?
     /// The dotted key, such as `session.work.issuer`; empty if the error concerns no key.
-    package var key: String
+    package var key: String = ""
     /// A clause for the user, such as "must be a string, not an integer", with its remedy in parentheses.
     package var message: String
     /// The session that is unavailable because of the error, if nothing else is.
     package var session: SessionName?
-
-    package init(
-        file: String? = nil,
-        line: Int? = nil,
-        key: String = "",
-        message: String,
-        session: SessionName? = nil
-    ) {
-        self.file = file
-        self.line = line
-        self.key = key
-        self.message = message
-        self.session = session
-    }
 
     /// Formats the error on one line like a compiler: `FILE:LINE: KEY: MESSAGE`.
     ///

@@ -139,7 +139,7 @@ package struct FailureConsequences: Equatable, Sendable {
     /// The delay of a suspended session before the next attempt.
     var suspendedRetry = RetrySchedule.suspendedRetry
     /// Whether the failure concerns the issuer or the network to it, not this session's login.
-    package var isIssuersTrouble = false
+    var isIssuersTrouble = false
     package var prospect = Prospect.never
     package var loginRemedy = LoginFailureAdvice.logInAgain
     /// Whether the client credentials may be at fault.

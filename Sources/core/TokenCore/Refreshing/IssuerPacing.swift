@@ -10,18 +10,18 @@
 /// urgent first. A `Retry-After` applies to the issuer, not to the session.
 package struct IssuerPacing: Equatable, Sendable {
     /// The maximum number of requests in flight at the default rate.
-    package static let concurrency = 4
+    static let concurrency = 4
     /// The default number of requests per second (``SessionPolicy/refreshesPerSecond``).
-    package static let ratePerSecond = 5
+    static let ratePerSecond = 5
     /// The number of consecutive failures, from at least two sessions, after which the issuer counts as down.
-    package static let failuresUntilDown = 3
+    static let failuresUntilDown = 3
     /// The maximum interval between probes of an issuer that is down, 32 seconds.
     ///
     /// The intervals are 2, 4, 8, 16, 32, 32, … seconds: about 110 requests an hour. The issuer is back in
     /// use half a minute after it returns, however many sessions it has.
-    package static let maximumProbeDelay = Duration.seconds(32)
+    static let maximumProbeDelay = Duration.seconds(32)
     /// The maximum interval between probes while a request waits, 10 seconds.
-    package static let demandedProbePause = Duration.seconds(10)
+    static let demandedProbePause = Duration.seconds(10)
     /// The time over which waiting sessions are admitted after an outage, 30 seconds.
     package static let recovery = Duration.seconds(30)
 
@@ -90,7 +90,7 @@ package struct IssuerPacing: Equatable, Sendable {
     }
 
     /// Removes a session that no longer needs to send.
-    package mutating func withdrawn(by session: SessionName) {
+    mutating func withdrawn(by session: SessionName) {
         waiting.removeAll { $0.session == session }
         running.remove(session)
     }
@@ -135,7 +135,7 @@ package struct IssuerPacing: Equatable, Sendable {
     }
 
     /// Returns the end of the issuer's `Retry-After`, or `nil` if there is none or it has passed.
-    package func closedUntil(at now: Instant) -> Instant? {
+    func closedUntil(at now: Instant) -> Instant? {
         notBefore.flatMap { $0 > now ? $0 : nil }
     }
 

@@ -11,7 +11,7 @@ package enum RefreshSchedule {
     /// The maximum jitter between the hosts of a fleet, 300 seconds.
     ///
     /// Otherwise it is a tenth of the lifetime.
-    package static let maximumJitter = Duration.seconds(300)
+    static let maximumJitter = Duration.seconds(300)
 
     /// Returns the time before expiry at which a token is refreshed: the policy's lead, at most a third of
     /// `lifetime`.
@@ -67,7 +67,7 @@ package enum RefreshSchedule {
     ///
     /// An explicit minimum applies unchanged. The policy's default is capped at half of the lifetime, so that
     /// tokens with a short lifetime work at all.
-    package static func requiredValidity(
+    static func requiredValidity(
         of life: ValidityPeriod,
         minimum: Duration?,
         policy: SessionPolicy

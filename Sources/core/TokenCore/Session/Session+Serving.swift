@@ -71,7 +71,7 @@ extension Session {
 
     /// Whether the attempt in flight is only for requests through a `[[socket]]`, and not for the login's own
     /// token.
-    package var isForeignAttempt: Bool {
+    var isForeignAttempt: Bool {
         guard let variant = currentAttempt?.variant, variant != .primary else { return false }
         return waiters.areForeign(for: variant)
     }
@@ -85,7 +85,7 @@ extension Session {
     package var canRefresh: Bool { login.map { $0.renewal != .impossible } ?? policy.startsByItself }
 
     /// Whether a request of the owner's programs waits.
-    package var isDemanded: Bool { waiters.nextVariant(isForeign: false) != nil }
+    var isDemanded: Bool { waiters.nextVariant(isForeign: false) != nil }
 
     /// Removes a requester that left.
     ///

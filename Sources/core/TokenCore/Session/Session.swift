@@ -134,7 +134,7 @@ package struct Session: Sendable {
     package var heldTokens: [TokenVariant: AccessToken] { servable?.tokens ?? [:] }
 
     /// The time by which the session has to be renewed: the earlier end of its token or its login.
-    package var neededBy: Instant? {
+    var neededBy: Instant? {
         [servable?.primary?.expiresAt, login?.knownEnd].compactMap(\.self).min()
     }
 
@@ -149,9 +149,9 @@ package struct Session: Sendable {
         currentAttempt.flatMap { $0.number == attempt ? $0.reason : nil }
     }
     /// Whether the attempt in flight sends a refresh token whose last response is missing.
-    package var isReplaying: Bool { currentAttempt?.isReplay ?? false }
+    var isReplaying: Bool { currentAttempt?.isReplay ?? false }
     /// Whether the refresh request is in flight, or about to be, and its response has not arrived.
-    package var awaitsAnswer: Bool { currentAttempt?.phase == .sending }
+    var awaitsAnswer: Bool { currentAttempt?.phase == .sending }
 
     /// Changes the data of the login in every state: live, ended, or in a response that is being stored.
     mutating func changeLogins(_ change: (inout Login) -> Void) {

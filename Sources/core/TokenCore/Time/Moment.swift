@@ -30,7 +30,7 @@ package struct ClockOffset: Equatable, Sendable {
     ///
     /// Smaller differences are corrections of an accurate clock, or two readings with an interruption in
     /// between.
-    package static let smallestStep = Duration.seconds(60)
+    static let smallestStep = Duration.seconds(60)
 
     private let seconds: Duration
 

@@ -57,7 +57,7 @@ package struct AccessToken: Equatable, Sendable {
     /// A token without an expiry is served until a server rejects it.
     package var expiresAt: Instant?
     /// The `exp` of a JWT by the wall clock at its latest step, or `nil` if the clock has not stepped.
-    package var statedEnd: Instant?
+    var statedEnd: Instant?
     /// The fraction of the jitter window by which the refresh is brought forward, in `0..<1`.
     ///
     /// Drawn once per token.
@@ -119,7 +119,7 @@ package struct AccessToken: Equatable, Sendable {
     /// The earliest moment to replace the token after a rejection.
     ///
     /// A server that rejects every token must not make the agent refresh at the rate of the requests.
-    package var replaceableAt: Instant {
+    var replaceableAt: Instant {
         guard refusedBefore > 0 else { return obtainedAt }
         let isRepeat = standing == .refused(isRepeat: true)
         let delay = RetrySchedule.replacementPause(refusedBefore: refusedBefore, isRepeat: isRepeat)

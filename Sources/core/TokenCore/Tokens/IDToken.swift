@@ -19,7 +19,7 @@ package struct ValidityPeriod: Equatable, Sendable {
     /// The expiry, or `nil` if none is known.
     package var expiresAt: Instant?
     /// The `exp` of a JWT by the wall clock at its latest step, or `nil` if the clock has not stepped.
-    package var statedEnd: Instant?
+    var statedEnd: Instant?
 
     package init(obtainedAt: Instant, expiresAt: Instant?, statedEnd: Instant? = nil) {
         self.obtainedAt = obtainedAt

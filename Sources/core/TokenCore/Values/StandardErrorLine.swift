@@ -34,7 +34,7 @@ package struct StandardErrorLine: Equatable, Sendable, CustomStringConvertible {
     /// Whether the program reports a wrong password or PIN.
     ///
     /// Another attempt could lock an account or a card.
-    package var rejectsCredential: Bool {
+    var rejectsCredential: Bool {
         let text = description.utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }
         func contains(_ phrase: String) -> Bool {
             let phrase = Array(phrase.utf8)

@@ -73,7 +73,7 @@ package struct RPCPacket: Sendable {
     /// The text as received, without a byte order mark.
     package let bytes: [UInt8]
     package let messages: [RPCMessage]
-    package let isBatch: Bool
+    let isBatch: Bool
 
     /// Parses a text, ignoring a byte order mark.
     ///

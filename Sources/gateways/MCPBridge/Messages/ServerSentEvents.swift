@@ -14,7 +14,7 @@ package struct ServerSentEvents: Sendable {
     /// The identifier of the last complete event, from which a broken stream is resumed.
     ///
     /// An identifier that is too long, or that cannot be sent as a field, is ignored.
-    package private(set) var lastID: String?
+    private(set) var lastID: String?
     /// The delay that the server requests before the stream is resumed.
     package private(set) var retry: Duration?
 

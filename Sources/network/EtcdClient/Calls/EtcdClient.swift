@@ -17,7 +17,7 @@ import Text
 /// - Safe to call from any thread.
 package final class EtcdClient: Sendable {
     /// The time limit from the call to the complete response: 5 seconds.
-    package static let callTime = Duration.seconds(5)
+    static let callTime = Duration.seconds(5)
     /// The minimum time that each endpoint gets to respond: half a second.
     private static let minimumTimeout = Duration.milliseconds(500)
 

@@ -7,25 +7,11 @@ package struct EtcdKeyValue: Equatable, Sendable {
     package var key: [UInt8]
     package var value: [UInt8]
     /// The revision at which the key was created.
-    package var createRevision: Int64
+    var createRevision: Int64 = 0
     /// The revision of the key's last change.
-    package var modRevision: Int64
+    package var modRevision: Int64 = 0
     /// The lease with which the key expires, or 0 for none.
-    package var lease: Int64
-
-    package init(
-        key: [UInt8],
-        value: [UInt8],
-        createRevision: Int64 = 0,
-        modRevision: Int64 = 0,
-        lease: Int64 = 0
-    ) {
-        self.key = key
-        self.value = value
-        self.createRevision = createRevision
-        self.modRevision = modRevision
-        self.lease = lease
-    }
+    package var lease: Int64 = 0
 }
 
 /// One key, or a range of keys.
@@ -72,12 +58,6 @@ package struct EtcdHeader: Hashable, Sendable {
     package var member: UInt64
     /// The revision, which rises with each change and falls only when a snapshot is restored.
     package var revision: Int64
-
-    package init(cluster: UInt64, member: UInt64, revision: Int64) {
-        self.cluster = cluster
-        self.member = member
-        self.revision = revision
-    }
 }
 
 /// A response with its header and the responding member's time.

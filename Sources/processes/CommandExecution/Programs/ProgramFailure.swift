@@ -4,8 +4,4 @@
 package struct ProgramFailure: Error, Equatable, Sendable {
     /// The message for the user: the program and the cause, never its output.
     package var message: String
-
-    package init(message: String) {
-        self.message = message
-    }
 }

@@ -32,7 +32,7 @@ package struct AWSRole: Equatable, Sendable {
 
     /// Whether the service accepts the session name as `RoleSessionName`: 2 to 64 letters, digits or
     /// characters of `_+=,.@-`.
-    package var hasUsableSessionName: Bool {
+    var hasUsableSessionName: Bool {
         (2...64).contains(sessionName.utf8.count)
             && sessionName.utf8.allSatisfy {
                 $0.isASCIILetter || $0.isASCIIDigit || "_+=,.@-".utf8.contains($0)
@@ -40,7 +40,7 @@ package struct AWSRole: Equatable, Sendable {
     }
 
     /// Whether ``arn`` names a role.
-    package var namesRole: Bool {
+    var namesRole: Bool {
         let parts = arn.split(separator: ":", omittingEmptySubsequences: false)
         return parts.count == 6 && parts[0] == "arn" && parts[2] == "iam" && parts[5].hasPrefix("role/")
             && arn.utf8.allSatisfy(\.isVisibleASCII)

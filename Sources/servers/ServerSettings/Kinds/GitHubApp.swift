@@ -26,7 +26,7 @@ package struct GitHubApp: Equatable, Sendable {
     /// The API URL of GitHub.
     package static let usualAPI = "https://api.github.com"
     /// The maximum number of repositories of one token.
-    package static let maximumRepositories = 500
+    static let maximumRepositories = 500
 
     package init(
         appID: String,

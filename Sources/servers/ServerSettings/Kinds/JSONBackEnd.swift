@@ -42,7 +42,7 @@ package struct CodeDeliveryStep: Equatable, Sendable {
     /// The maximum number of ``carriedMembers``.
     ///
     /// One of them identifies the login, and some back ends send another.
-    package static let maximumCarried = 8
+    static let maximumCarried = 8
 
     package init(url: String, carriedMembers: [String] = []) {
         self.url = url

@@ -46,11 +46,11 @@ package struct JSONConstants: Equatable, Sendable {
     /// The maximum numbers of members, with those inside objects, and of headers.
     ///
     /// Both are low because each request sends all values.
-    package static let maximumMembers = 32
-    package static let maximumHeaders = 16
+    static let maximumMembers = 32
+    static let maximumHeaders = 16
     /// The maximum numbers of bytes of a member's text and of a header's value.
     package static let maximumTextLength = 8 << 10
-    package static let maximumHeaderLength = 4 << 10
+    static let maximumHeaderLength = 4 << 10
 
     /// The secrets among the members and headers.
     package var secrets: [Secret] {

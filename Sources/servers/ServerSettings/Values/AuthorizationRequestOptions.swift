@@ -50,9 +50,9 @@ package struct AuthorizationRequestOptions: Equatable, Sendable {
     }
 
     /// The parameter for the way the response returns (OAuth 2.0 Multiple Response Types §2.1).
-    package static let responseMode = "response_mode"
+    static let responseMode = "response_mode"
     /// The value of `response_mode` for a response in a POST (OAuth 2.0 Form Post Response Mode §2).
-    package static let formPost = "form_post"
+    static let formPost = "form_post"
 
     /// Returns the parameters that the configuration decides, for a login with `scopes`.
     package func chosen(for scopes: [String]) -> [(name: String, value: String)] {

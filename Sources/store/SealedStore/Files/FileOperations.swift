@@ -50,7 +50,7 @@ package struct FileStatus: Equatable, Sendable {
     package var owner: UInt32
     /// The permission bits, `0o7777`.
     package var mode: UInt32
-    package var linkCount: Int
+    var linkCount: Int
     package var size: Int
     package var device: UInt64
     package var inode: UInt64

@@ -9,11 +9,6 @@ package struct SystemCallError: Error, Equatable, Sendable, CustomStringConverti
     /// The value of `errno`.
     package let code: Int32
 
-    package init(call: String, code: Int32) {
-        self.call = call
-        self.code = code
-    }
-
     /// Returns the error that the call has just left in `errno`.
     static func latest(_ call: String) -> SystemCallError {
         SystemCallError(call: call, code: errno)

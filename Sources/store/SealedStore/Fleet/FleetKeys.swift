@@ -78,7 +78,7 @@ package final class FleetKeys: Sendable {
     package let label: String
     package let role: FleetRole
     /// The epochs, counted from 1 over the life of the fleet, newest first; a staged one comes second.
-    package let epochs: [UInt32]
+    let epochs: [UInt32]
     /// The epoch under which values are sealed now.
     private let current: Atomic<UInt32>
     /// The name key, then a block for each epoch.
@@ -301,7 +301,7 @@ extension FleetKeys {
     ///
     /// - Throws: ``FleetKeyError/nothingStaged``, ``FleetKeyError/readersKey``,
     ///   ``FleetKeyError/outOfMemory``.
-    package func activated() throws(FleetKeyError) -> FleetKeys {
+    func activated() throws(FleetKeyError) -> FleetKeys {
         guard stagedEpoch != nil else { throw .nothingStaged }
         return try rebuilt(epochs.sorted(by: >))
     }

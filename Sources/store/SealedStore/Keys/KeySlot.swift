@@ -63,7 +63,7 @@ enum KeyStretching: Equatable, Sendable {
 /// The cost of one passphrase attempt with Argon2id.
 package struct PassphraseCost: Equatable, Sendable {
     package var operations: UInt32
-    package var memoryKiB: UInt32
+    var memoryKiB: UInt32
 
     /// The cost of new slots: 256 MiB with three passes, about half a second.
     package static let standard = PassphraseCost(operations: 3, memoryKiB: 262_144)
@@ -71,11 +71,6 @@ package struct PassphraseCost: Equatable, Sendable {
     package static let floor = PassphraseCost(operations: 2, memoryKiB: 65_536)
     /// The maximum accepted from a file, so that a changed file cannot make unlocking take minutes.
     package static let ceiling = PassphraseCost(operations: 10, memoryKiB: 1_048_576)
-
-    package init(operations: UInt32, memoryKiB: UInt32) {
-        self.operations = operations
-        self.memoryKiB = memoryKiB
-    }
 
     /// Whether the cost is between ``floor`` and ``ceiling``; checked before any work is done.
     var isAcceptable: Bool {

@@ -5,6 +5,8 @@ import Testing
 import Text
 import TokenCore
 
+@testable import AgentServer
+
 /// An agent on a machine whose wall clock steps: a virtual machine that was paused, or a clock set late.
 @Suite(.timeLimit(.minutes(1)))
 struct AgentClockStepTests {
