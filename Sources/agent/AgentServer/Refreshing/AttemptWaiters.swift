@@ -13,11 +13,16 @@ final class AttemptWaiters {
         self.work = work
     }
 
-    /// Waits for the next call of `resume` for the attempt. An earlier attempt of the session ends.
+    /// Waits for the next call of `resume` for the attempt.
+    ///
+    /// An earlier attempt of the session ends.
     ///
     /// A lock or a stop of the agent does not wait meanwhile, so the caller must be part of its ``PendingWork``.
     ///
-    /// - Parameter begin: Begins whatever ends in that call, perhaps at once.
+    /// - Parameters:
+    ///   - attempt: The attempt.
+    ///   - name: Its session.
+    ///   - begin: Begins whatever ends in that call, perhaps at once.
     /// - Returns: Whether the attempt continues.
     func wait(_ attempt: AttemptNumber, of name: SessionName, _ begin: () -> Void) async -> Bool {
         await withCheckedContinuation { task in
