@@ -39,8 +39,7 @@ struct SecretsInFlight {
 extension RefreshRequest {
     /// The secrets that are read to send this request and to process its response.
     var secrets: Set<SecretID> {
-        var all = Set([idToken, accessToken, proofKey, sources.subject, sources.actor].compactMap(\.self))
-        if case .refreshToken(let secret) = renewal { all.insert(secret) }
-        return all
+        let all = [renewal.refreshToken, idToken, accessToken, proofKey, sources.subject, sources.actor]
+        return Set(all.compactMap(\.self))
     }
 }

@@ -223,7 +223,7 @@ final class LocalSharedRecord {
     ///
     /// A login without a refresh token, which ends with its access token, has the mark 0.
     func mark(of snapshot: SessionSnapshot) -> UInt64 {
-        guard case .refreshToken(let secret) = snapshot.renewal else { return 0 }
+        guard let secret = snapshot.renewal.refreshToken else { return 0 }
         return (try? sharing.mark(of: secret)) ?? 0
     }
 

@@ -88,15 +88,9 @@ struct Login: Equatable, Sendable {
 
     /// Every secret that the login names.
     var secrets: Set<SecretID> {
-        var all: Set<SecretID> = []
-        if case .refreshToken(let secret) = renewal { all.insert(secret) }
-        if let formerRefreshToken { all.insert(formerRefreshToken) }
-        if let proofKey { all.insert(proofKey) }
-        for token in tokens.values {
-            all.insert(token.secret)
-            if let idToken = token.idToken { all.insert(idToken.secret) }
-        }
-        return all
+        let own = [renewal.refreshToken, formerRefreshToken, proofKey]
+        let served = tokens.values.flatMap { [$0.secret, $0.idToken?.secret] }
+        return Set((own + served).compactMap(\.self))
     }
 
     /// Creates a login from the server's grant at `moment`.
@@ -200,7 +194,7 @@ struct Login: Equatable, Sendable {
         }
         // The token that was sent has worked. If its successor may have been misread, it is kept for a last
         // attempt.
-        next.formerRefreshToken = isRotated && granted.isSalvaged && keepsFormer ? refreshToken : nil
+        next.formerRefreshToken = isRotated && granted.isSalvaged && keepsFormer ? renewal.refreshToken : nil
         if let replacement = granted.refreshToken {
             next.renewal = .refreshToken(replacement)
             next.use = granted.refreshTokenUnchanged ? .answered : .unsent
@@ -241,7 +235,7 @@ struct Login: Equatable, Sendable {
     /// be a token.
     func renewed(by saved: RescuedRefreshToken, keepsFormer: Bool) -> (Login, Set<SecretID>) {
         var next = self
-        next.formerRefreshToken = keepsFormer ? refreshToken : nil
+        next.formerRefreshToken = keepsFormer ? renewal.refreshToken : nil
         next.renewal = .refreshToken(saved.refreshToken)
         next.use = .unsent
         next.interruptions = 0
@@ -260,11 +254,7 @@ struct Login: Equatable, Sendable {
     /// The server then knows the client and has accepted the login's tokens.
     var hasRefreshed: Bool { rotation != .unknown(unchanged: 0) }
 
-    var hasRefreshToken: Bool { refreshToken != nil }
-
-    private var refreshToken: SecretID? {
-        if case .refreshToken(let secret) = renewal { secret } else { nil }
-    }
+    var hasRefreshToken: Bool { renewal.refreshToken != nil }
 
     /// The login with its previous refresh token, or `nil` if that has not been kept.
     ///

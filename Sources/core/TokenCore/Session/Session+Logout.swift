@@ -110,10 +110,8 @@ extension Session {
     }
 
     static func revocationRequest(for login: Login) -> RevocationRequest {
-        let refreshToken: SecretID? =
-            if case .refreshToken(let secret) = login.renewal { secret } else { nil }
-        return RevocationRequest(
-            refreshToken: refreshToken,
+        RevocationRequest(
+            refreshToken: login.renewal.refreshToken,
             accessToken: login.primary?.secret,
             // Without a login of a user there is none to end at the issuer.
             idToken: login.renewal == .withoutLogin ? nil : login.primary?.idToken?.secret,
@@ -162,10 +160,8 @@ extension EndedLogin.RemainingUse {
 extension RevocationRequest {
     /// Creates the request to revoke the tokens of a record without a session.
     package init(ending snapshot: SessionSnapshot) {
-        let refreshToken: SecretID? =
-            if case .refreshToken(let secret) = snapshot.renewal { secret } else { nil }
         self.init(
-            refreshToken: refreshToken,
+            refreshToken: snapshot.renewal.refreshToken,
             accessToken: snapshot.tokens[.primary]?.secret,
             tokenEndpoint: snapshot.tokenEndpoint.isEmpty ? nil : snapshot.tokenEndpoint,
             server: snapshot.server,

@@ -118,15 +118,9 @@ package struct SessionSnapshot: Equatable, Sendable {
     ///
     /// The store writes all of them.
     package var secrets: Set<SecretID> {
-        var all: Set<SecretID> = []
-        if case .refreshToken(let secret) = renewal { all.insert(secret) }
-        if let formerRefreshToken { all.insert(formerRefreshToken) }
-        if let proofKey { all.insert(proofKey) }
-        for token in tokens.values {
-            all.insert(token.secret)
-            if let idToken = token.idToken { all.insert(idToken.secret) }
-        }
-        return all
+        let own = [renewal.refreshToken, formerRefreshToken, proofKey]
+        let served = tokens.values.flatMap { [$0.secret, $0.idToken?.secret] }
+        return Set((own + served).compactMap(\.self))
     }
 }
 

@@ -13,4 +13,9 @@ package enum RenewalMethod: Equatable, Sendable {
     case impossible
     /// The keepers of a fleet have the refresh token, and this host asks them (``SessionPolicy/isReader``).
     case byKeepers
+
+    /// The refresh token, or `nil` if this is another method.
+    package var refreshToken: SecretID? {
+        if case .refreshToken(let secret) = self { secret } else { nil }
+    }
 }

@@ -69,7 +69,7 @@ struct IdentityCenterServer: AuthorizationServer {
         let token: SecretID
         let client: ClientRegistration
         do throws(RefreshFailure) {
-            guard case .refreshToken(let secret) = request.renewal else {
+            guard let secret = request.renewal.refreshToken else {
                 let message = "IAM Identity Center returned no refresh token"
                 throw RefreshFailure(kind: .interactionRequired, message: message)
             }

@@ -85,7 +85,7 @@ struct CognitoServer: AuthorizationServer {
             let message = "kind cognito does not support scopes or audiences"
             throw RefreshFailure(kind: .variantRefused, message: message)
         }
-        guard case .refreshToken(let token) = request.renewal else {
+        guard let token = request.renewal.refreshToken else {
             let message = "the pool returned no refresh token"
             throw RefreshFailure(kind: .interactionRequired, message: message)
         }

@@ -74,7 +74,7 @@ struct JSONServer: AuthorizationServer {
             let message = "kind json does not support scopes or audiences"
             throw RefreshFailure(kind: .variantRefused, message: message)
         }
-        guard case .refreshToken(let token) = request.renewal else {
+        guard let token = request.renewal.refreshToken else {
             let message = "the server returned no refresh token"
             throw RefreshFailure(kind: .sessionOver, code: "unauthorized", message: message)
         }

@@ -23,7 +23,7 @@ struct RedactingServer: AuthorizationServer {
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
         let secrets = await secrets()
-        if case .refreshToken(let token) = request.renewal { secrets.remember(token, in: memory) }
+        secrets.remember(request.renewal.refreshToken, in: memory)
         secrets.remember(request.accessToken, in: memory)
         secrets.remember(request.idToken, in: memory)
         secrets.remember(request.sources.subject, in: memory)
@@ -47,7 +47,7 @@ struct RedactingServer: AuthorizationServer {
         }
         switch outcome {
         case .granted(var grant):
-            if case .refreshToken(let token) = grant.renewal { secrets.remember(token, in: memory) }
+            secrets.remember(grant.renewal.refreshToken, in: memory)
             grant.tokens = redacted(grant.tokens, secrets)
             grant.subject = grant.subject.map(secrets.redacted)
             return .granted(grant)

@@ -212,7 +212,7 @@ struct StandardRefresh {
     }
 
     private var refreshToken: SecretID? {
-        guard case .refreshToken(let secret) = request.renewal else { return nil }
+        guard let secret = request.renewal.refreshToken else { return nil }
         return secret
     }
 

@@ -39,20 +39,18 @@ extension StandardServer {
     ///   remains.
     func accepted(_ grant: LoginGrant, for request: LoginRequest) async throws(LoginError) -> LoginGrant {
         guard let objection = objection(to: grant, request) else { return grant }
-        let refreshToken: SecretID? = if case .refreshToken(let token) = grant.renewal { token } else { nil }
         _ = await revoke(
             RevocationRequest(
-                refreshToken: refreshToken,
+                refreshToken: grant.renewal.refreshToken,
                 accessToken: grant.tokens.accessToken,
                 tokenEndpoint: grant.tokenEndpoint,
                 server: grant.server
             )
         )
-        for secret in [refreshToken, grant.tokens.accessToken, grant.tokens.idToken?.secret].compactMap(
-            \.self
-        ) {
-            tools.memory.erase(secret)
-        }
+        let unused = [
+            grant.renewal.refreshToken, grant.tokens.accessToken, grant.tokens.idToken?.secret,
+        ]
+        for secret in unused.compactMap(\.self) { tools.memory.erase(secret) }
         throw .failed(objection)
     }
 
