@@ -91,6 +91,17 @@ extension EndToEnd {
             #expect(try await terminal.shows("secret is not an absolute path"), "\(terminal.screen)")
         }
 
+        @Test func `a client secret can be typed, and is kept sealed`() async throws {
+            let user = try NewUser()
+            let terminal = try user.atTerminal("add", "z", "--preset", "google", "--kind", "oauth2")
+            try await terminal.type("me", after: "Client ID: ")
+            try await terminal.type("type", after: "Client secret file [none]: ")
+            try await terminal.type("hush", after: "Client secret: ")
+            try await terminal.type("n", after: "Log in now? [Y/n] ")
+            #expect(try await terminal.shows("  Run: tokenctl login z"), "\(terminal.screen)")
+            #expect(!terminal.screen.contains("hush"))
+        }
+
         @Test func `a token for another use is one command more than the login`() async throws {
             let issuer = try await DemoIssuer.start()
             let user = try NewUser()

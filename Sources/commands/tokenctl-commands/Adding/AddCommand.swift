@@ -111,7 +111,7 @@ struct AddCommand: ParsableCommand {
         let chosen = try FlowAndScopes(newSession, offer)
         let text = try SessionDraft(newSession, chosen, offer).text
         guard !isPrinted else { return try StandardOutput.write(Array(text.utf8)) }
-        let takeover = try put(file, text)
+        let takeover = try put(file, text, withSecret: newSession.client.givesSecret)
         try report(file, newSession, chosen, offer, takeover.notes)
         try offerLogin(to: newSession, by: chosen.flow, after: takeover.remedy)
     }
@@ -119,11 +119,12 @@ struct AddCommand: ParsableCommand {
     /// Writes the file, reloads the agent and stores the client secret in its store.
     private func put(
         _ file: SessionFile,
-        _ text: String
+        _ text: String,
+        withSecret isGiven: Bool
     ) throws(AgentError) -> SessionFileReload.NotesAndRemedy {
         let reload = SessionFileReload(endpoint: agent.endpoint)
         // Read the secret first: without it nothing is written.
-        let secret = try client.readsSecret ? ClientSecretStorageRequest.secret() : nil
+        let secret = try isGiven ? ClientSecretStorageRequest.secret() : nil
         try file.put(text)
         guard let secret else { return try reload.apply(file) }
         let takeover = try reload.apply(file)

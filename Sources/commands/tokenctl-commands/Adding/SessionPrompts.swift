@@ -150,9 +150,16 @@ struct SessionPrompts {
         let ways = offer?.authentication ?? ["none"]
         let wantsSecret = preset?.hasSecret ?? !ways.contains("none")
         guard wantsSecret, client.id != nil, client.proof.ways == ["none"],
-            let path = try TerminalPrompts.atTerminal("Client secret file [none]"),
+            let path = try TerminalPrompts.atTerminal(
+                "Client secret file [none]",
+                below: "To type the secret instead, answer \"type\"."
+            ),
             !path.isEmpty
         else { return client }
+        guard path != "type" else {
+            client.givesSecret = true
+            return client
+        }
         if let objection = ClientArguments.objection(to: path) {
             throw AgentError(.badRequest, "client secret file: \(objection)")
         }
