@@ -17,6 +17,7 @@ final class EffectExecutor: EffectPerforming {
     }
 
     func sessionChanged(_ name: SessionName) {
+        parts.refreshes.sessionChanged(name)
         parts.files.follow(name)
     }
 

@@ -15,7 +15,7 @@ final class AttemptWaiters {
 
     /// Waits for the next call of `resume` for the attempt.
     ///
-    /// An earlier attempt of the session ends.
+    /// Another attempt of the session, which is an older one, ends.
     ///
     /// A lock or a stop of the agent does not wait meanwhile, so the caller must be part of its ``PendingWork``.
     ///
@@ -45,9 +45,10 @@ final class AttemptWaiters {
         return true
     }
 
-    /// Ends the session's attempt, if one waits.
-    func end(_ name: SessionName) {
-        if let attempt = waiting[name]?.attempt { resume(attempt, of: name, continuing: false) }
+    /// Ends the session's attempt, if one waits that is not `current`.
+    func end(_ name: SessionName, unless current: AttemptNumber? = nil) {
+        guard let attempt = waiting[name]?.attempt, attempt != current else { return }
+        resume(attempt, of: name, continuing: false)
     }
 
     /// Ends all attempts.

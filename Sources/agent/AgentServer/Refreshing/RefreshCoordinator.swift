@@ -2,9 +2,9 @@
 
 import TokenCore
 
-/// Refresh attempts of all sessions: ``run(_:of:)`` makes one, from its place at the issuer to its outcome.
+/// Refresh attempts of all sessions: ``run(_:of:)`` makes one, from its first step to its outcome.
 ///
-/// - Entry points: ``begin(_:of:)``, ``tokenRequest(_:)``, ``sessionRemoved(_:)``.
+/// - Entry points: ``begin(_:of:)``, ``tokenRequest(_:)``, ``sessionChanged(_:)``, ``sessionRemoved(_:)``.
 /// - May not: decide whether a session refreshes. `Session` (TokenCore) decides that.
 ///
 /// Confined to the agent's event loop.
@@ -89,18 +89,18 @@ final class RefreshCoordinator {
         var fence: RefreshDeadlines?
         if entry.session.reservation(of: attempt, at: timekeeper.moment) == nil {
             guard await waitForSources(of: entry, attempt), await waitForPlace(attempt, of: entry) else {
-                return
+                return giveUp(attempt, of: name)
             }
         } else {
             guard await waitForPlace(attempt, of: entry), await waitForFleet(attempt, of: entry) else {
-                return
+                return giveUp(attempt, of: name)
             }
             fence = await reserve(attempt, of: entry)
             // The place was given up if another host was refreshing meanwhile.
-            guard await waitForPlace(attempt, of: entry) else { return }
+            guard await waitForPlace(attempt, of: entry) else { return giveUp(attempt, of: name) }
         }
         guard registry[name] === entry, var request = entry.session.request(of: attempt, within: fence) else {
-            return ended(attempt, nil, for: name)
+            return giveUp(attempt, of: name)
         }
         do throws(RefreshFailure) {
             guard phase.current == .working else {
@@ -112,10 +112,11 @@ final class RefreshCoordinator {
         }
         log.write(.debug, "refresh started", name, ["attempt": "\(attempt.rawValue)"])
         erasure.retain(request.secrets)
-        entry.isSending = true
+        entry.sending.insert(attempt)
         let outcome = await authorization.refresh(name, request)
         refreshFinished(attempt, outcome, of: entry)
-        entry.isSending = false
+        entry.sending.remove(attempt)
+        if entry.hasLeft, entry.sending.isEmpty { eraseSecrets(of: entry.session) }
         if outcome.failure?.kind == .sourceRefused { sources.recordRefusal(of: request.sources, for: name) }
         erasure.release(request.secrets)
     }
@@ -174,9 +175,16 @@ final class RefreshCoordinator {
         alarm.plan(issuer, at: queue.wakeTime(of: issuer, now: timekeeper.now))
     }
 
-    /// Ends an attempt with any outcome, so that its issuer may be sent the next one.
-    private func ended(_ attempt: AttemptNumber, _ failure: RefreshFailure?, for name: SessionName) {
+    /// Ends an attempt that has sent nothing: it gives back its place at the issuer and its claim in the fleet.
+    private func giveUp(_ attempt: AttemptNumber, of name: SessionName) {
         claims.resume(attempt, of: name, continuing: false)
+        fleet.withdraw(attempt, of: name)
+        guard let issuer = queue.yielded(attempt, of: name) else { return }
+        work.later { [self] in admit(at: issuer) }
+    }
+
+    /// Ends an attempt with the issuer's response, so that the issuer may be sent the next one.
+    private func ended(_ attempt: AttemptNumber, _ failure: RefreshFailure?, for name: SessionName) {
         fleet.withdraw(attempt, of: name)
         guard let issuer = queue.ended(attempt, of: name, failure, now: timekeeper.now) else { return }
         work.later { [self] in admit(at: issuer) }
@@ -205,12 +213,13 @@ extension RefreshCoordinator {
         }
     }
 
-    /// Waits until the session's issuer can take another request, unless the attempt has its place already.
+    /// Waits until the session's issuer can take another request, unless the attempt has its place already, or the
+    /// next step fails anyway.
     ///
-    /// - Returns: `false` if the attempt is given up or postponed.
+    /// - Returns: `false` if the attempt is given up or postponed meanwhile.
     private func waitForPlace(_ attempt: AttemptNumber, of entry: SessionEntry) async -> Bool {
         let name = entry.session.name
-        guard phase.current == .working, !queue.isAdmitted(attempt, of: name),
+        guard phase.current == .working, !queue.isAdmitted(attempt, of: name), registry[name] === entry,
             entry.session.attemptInFlight == attempt
         else { return true }
         let issuer = entry.settings.paceKey(of: name)
@@ -222,14 +231,14 @@ extension RefreshCoordinator {
 
     /// Waits until the fleet of a shared session permits this host to send its refresh token.
     ///
-    /// - Returns: `false` if the attempt is given up.
+    /// - Returns: `false` if the attempt is given up, refused or postponed.
     private func waitForFleet(_ attempt: AttemptNumber, of entry: SessionEntry) async -> Bool {
         guard entry.session.policy.isShared, phase.current == .working else { return true }
         let name = entry.session.name
         return await claims.wait(attempt, of: name) { fleet.ask(attempt, of: name) }
     }
 
-    /// Has the store reserve space for the response, and tells the session whether it has.
+    /// Has the store reserve space for the response, and tells the session, unless that has left, whether it has.
     ///
     /// - Returns: The fleet's deadlines for the request, if the session is shared.
     private func reserve(_ attempt: AttemptNumber, of entry: SessionEntry) async -> RefreshDeadlines? {
@@ -266,9 +275,7 @@ extension RefreshCoordinator {
         }
         if let failure = answer.failure { countFailure(failure, of: reason, for: name) }
         // Most attempts without a reservation end here; those that continue have already been admitted.
-        if registry[name]?.session.attemptInFlight != attempt {
-            ended(attempt, nil, for: name)
-        }
+        if registry[name]?.session.attemptInFlight != attempt { giveUp(attempt, of: name) }
     }
 
     private func refreshFinished(
@@ -322,7 +329,7 @@ extension RefreshCoordinator {
 extension RefreshCoordinator: SharedRefreshing, SourceRefreshing {
     /// Continues an attempt that the fleet allows this host to make.
     func granted(_ attempt: AttemptNumber, for name: SessionName) {
-        if !claims.resume(attempt, of: name, continuing: true) { ended(attempt, nil, for: name) }
+        if !claims.resume(attempt, of: name, continuing: true) { giveUp(attempt, of: name) }
     }
 
     /// Tells the session that another host is refreshing; its record or another result follows.
@@ -340,7 +347,7 @@ extension RefreshCoordinator: SharedRefreshing, SourceRefreshing {
 
     /// Ends an attempt that the fleet's record has made unnecessary.
     func supersededByFleet(_ attempt: AttemptNumber, for name: SessionName) {
-        ended(attempt, nil, for: name)
+        giveUp(attempt, of: name)
     }
 }
 
@@ -357,20 +364,27 @@ extension RefreshCoordinator {
         held.end(name)
         claims.end(name)
         entry.hasLeft = true
-        if !entry.isSending { eraseSecrets(of: entry.session) }
+        if entry.sending.isEmpty { eraseSecrets(of: entry.session) }
+    }
+
+    /// Gives up an attempt that waits although the session has given it up.
+    func sessionChanged(_ name: SessionName) {
+        let attempt = registry[name]?.session.attemptInFlight
+        held.end(name, unless: attempt)
+        claims.end(name, unless: attempt)
     }
 
     /// Writes the result of a departed session's refresh to its record, unless another session has its place.
     ///
-    /// When the agent has been locked meanwhile, the response is in the store's recording, for the next attempt.
+    /// When the agent has been locked meanwhile, the next attempt reads the response from the store's recording.
     private func departedSession(
         _ entry: SessionEntry,
         gets outcome: RefreshOutcome,
         of attempt: AttemptNumber
     ) {
-        guard entry.isSending, entry.hasLeft else { return }
+        guard entry.sending.contains(attempt) else { return }
         let name = entry.session.name
-        defer { eraseSecrets(of: entry.session) }
+        guard entry.hasLeft else { return erasure.erase(outcome.secrets) }
         guard registry[name] == nil else {
             return registry.apply(name) { session, _ in session.discardLate(outcome) }
         }
@@ -391,6 +405,19 @@ extension RefreshCoordinator {
 }
 
 extension RefreshOutcome {
+    /// The new secrets of the response.
+    fileprivate var secrets: [SecretID] {
+        switch self {
+        case .granted(let granted):
+            [
+                granted.accessToken, granted.idToken?.secret,
+                granted.refreshTokenUnchanged ? nil : granted.refreshToken,
+            ].compactMap(\.self)
+        case .unusable(_, let saved): [saved.refreshToken]
+        case .failed: []
+        }
+    }
+
     fileprivate var failure: RefreshFailure? {
         switch self {
         case .granted: nil

@@ -57,13 +57,14 @@ final class SourceTokenRequests {
 
     /// Waits until every source of the session has a usable token, if there are any.
     ///
-    /// - Returns: `false` if the attempt was given up meanwhile.
+    /// - Returns: `false` if the attempt was given up meanwhile, or the agent locks or stops.
     /// - Throws: `RefreshFailure` if a source gets no token.
     func waitUntilReady(
         for attempt: AttemptNumber,
         of entry: SessionEntry
     ) async throws(RefreshFailure) -> Bool {
         for source in entry.settings.sources.all {
+            guard phase.current == .working, entry.session.attemptInFlight == attempt else { return true }
             let need = TokenRequirements(of: source, deadline: timekeeper.now)
             let spent = spentToken(of: source)
             let isMet = registry[source.session]?.session.meets(need, at: timekeeper.now) == true

@@ -63,12 +63,14 @@ final class ConfigurationReloads {
     /// - Throws: ``RequestFailure``; the previous configuration then stays active.
     @discardableResult
     func reload(by origin: RequestInitiator) async throws(RequestFailure) -> ConfigurationChanges {
+        var leaving: Set<SessionName> = []
         do throws(RequestFailure) {
-            try await admitLeavers()
+            leaving = try await admitLeavers()
             let changes = await adopt(try await read())
             audit.add(.reload, .done, by: origin)
             return changes
         } catch {
+            for name in leaving { fleet.cancelDeparture(name) }
             audit.add(.reload, .failed, by: origin)
             throw error
         }
@@ -77,26 +79,24 @@ final class ConfigurationReloads {
     /// Waits until this host has published everything about the sessions that a reload removes from their
     /// fleets.
     ///
+    /// - Returns: The sessions that were waited for.
     /// - Throws: ``RequestFailure`` if a change cannot be published now.
-    private func admitLeavers() async throws(RequestFailure) {
-        guard registry.entries.keys.contains(where: { fleet.refusalToLeave($0) != nil })
-        else {
-            return
-        }
+    private func admitLeavers() async throws(RequestFailure) -> Set<SessionName> {
+        guard registry.entries.keys.contains(where: { fleet.refusalToLeave($0) != nil }) else { return [] }
         let coming: AgentConfiguration
         do throws(RequestFailure) {
             coming = try await fromDisk { source throws(RequestFailure) in try source.preview() }
         } catch {
             // The `read()` that follows reports the error.
-            return
+            return []
         }
         let leaving = Set(registry.entries.leaving(under: coming).keys)
-        guard leaving.contains(where: { fleet.refusalToLeave($0) != nil }) else { return }
+        guard leaving.contains(where: { fleet.refusalToLeave($0) != nil }) else { return [] }
         log.logger.notice("reload delayed until unpublished changes are in etcd")
         await fleet.waitUntilPublished(leaving)
         guard phase.isServing else { throw phase.refusal }
         let debts = leaving.sorted().lazy.compactMap { [fleet] in fleet.refusalToLeave($0) }
-        guard let debt = debts.first else { return }
+        guard let debt = debts.first else { return leaving }
         for name in leaving { fleet.cancelDeparture(name) }
         throw debt
     }

@@ -9,8 +9,10 @@ final class SessionEntry {
     var session: Session
     var settings: SessionSettings
     var counts = SessionCounters()
-    /// Whether a refresh request of the session is in flight; its response belongs to this entry.
-    var isSending = false
+    /// The attempts whose requests are in flight; their responses belong to this entry.
+    ///
+    /// There are two if a login has replaced the session meanwhile.
+    var sending: Set<AttemptNumber> = []
     /// Whether the session has left the configuration.
     var hasLeft = false
     private var standing: CachedTokenResponse?
@@ -23,6 +25,8 @@ final class SessionEntry {
         at moment: Moment
     ) {
         session = Session(content, name: name, policy: settings.policy, at: moment)
+        // No attempt has the number of one that another entry of this name has made.
+        session.numberAttempts(after: moment.now)
         self.settings = settings
     }
 

@@ -214,7 +214,6 @@ final class FleetCoordinator {
     func sessionRemoved(_ name: SessionName) {
         remove(name)
         left[name] = nil
-        waiting[name] = nil
     }
 
     /// Stops sharing a session on this host.
@@ -223,6 +222,9 @@ final class FleetCoordinator {
     @discardableResult
     private func remove(_ name: SessionName) -> Bool {
         let (session, waiting) = (sessions.removeValue(forKey: name), joining.removeValue(forKey: name))
+        if let attempt = self.waiting.removeValue(forKey: name) {
+            refreshes?.supersededByFleet(attempt, for: name)
+        }
         removed.forget(name)
         alarm.plan(name, at: nil)
         session?.leaveFleet()

@@ -183,6 +183,11 @@ package struct Session: Sendable {
         }
     }
 
+    /// Numbers the attempts from a time on, so that the numbers of a session that is loaded later are greater.
+    package mutating func numberAttempts(after start: Instant) {
+        attempts = UInt64(clamping: start.nanoseconds)
+    }
+
     mutating func nextAttempt() -> AttemptNumber {
         attempts += 1
         return AttemptNumber(rawValue: attempts)

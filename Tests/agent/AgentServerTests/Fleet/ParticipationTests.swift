@@ -85,6 +85,7 @@ struct ParticipationTests {
         fleet.letLooksGo()
         // All consequences of the read have been handled by then.
         await agent.runtime.agent.endWork()
+        #expect(await agent.runtime.agent.admittedAttempts == 0, "the place at the issuer is given back")
         #expect(try await agent.sharedToken() == nil)
         let status = try await agent.peer().exchange("GET", "/v1/sessions/work")
         #expect(status.body.contains("tokenctl fleet join work"), "\(status.body)")
