@@ -38,7 +38,8 @@ struct ExternalSecrets: Sendable {
                 secrets[slot.index] = try read(provider, name)
             } catch {
                 logger.warning("automatic unlock failed", metadata: ["reason": "\(error)"])
-                failure = error
+                // A wrong PIN is told, and not tried again, whatever else has failed.
+                if failure?.mayPass != false { failure = error }
             }
         }
         return (secrets, failure)
@@ -61,7 +62,10 @@ struct ExternalSecrets: Sendable {
             .noExternalSecret(.command, name: command.first ?? "", reason: reason, isFinal: isFinal)
         }
         guard mayRun(command) else {
-            throw failure("it was not run, because it is not the unlock_command in [vault]")
+            throw failure(
+                "it was not run, because it is not the unlock_command in [vault]",
+                isFinal: true
+            )
         }
         let answer = eventLoop.makeFutureWithTask { [commands] () -> Result<[UInt8], CommandFailure> in
             do throws(CommandFailure) {
@@ -80,14 +84,12 @@ struct ExternalSecrets: Sendable {
     }
 
     private func credential(_ name: String) throws(StoreError) -> GuardedBytes {
-        func failure(_ reason: String) -> StoreError {
-            .noExternalSecret(.systemdCredential, name: name, reason: reason)
+        func failure(_ reason: String, isFinal: Bool = false) -> StoreError {
+            .noExternalSecret(.systemdCredential, name: name, reason: reason, isFinal: isFinal)
         }
-        guard let credentials else {
-            throw failure("CREDENTIALS_DIRECTORY is not set")
-        }
+        guard let credentials else { throw failure("CREDENTIALS_DIRECTORY is not set", isFinal: true) }
         guard !name.contains("/"), name != ".." else {
-            throw failure("a credential's name cannot contain /")
+            throw failure("a credential's name cannot contain /", isFinal: true)
         }
         let path = "\(credentials)/\(name)"
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)

@@ -20,7 +20,7 @@ extension StoreAccessError {
         case .unavailable, .damagedVault, .outOfMemory, .olderCopy, .otherCounter, .counterNotConfigured,
             .unknownAge, .counterUnusable, .noExternalSecret:
             self = .failed(error.description, remedy: error.remedy, mayPass: error.mayPass)
-        default: self = .notPossible(error.description, remedy: error.remedy)
+        default: self = .notPossible(error.description, remedy: error.remedy, mayPass: error.mayPass)
         }
     }
 }

@@ -161,7 +161,9 @@ final class StoreControl: StoreControlling {
             do throws(StoreError) {
                 keep(try store.unlockAutomatically(external: external.secrets, counter: counter.evidence))
             } catch {
-                throw error == .secretNeeded ? external.failure ?? error : error
+                // A command that reported a wrong PIN must not be run again because a key file is missing.
+                let isFinal = external.failure?.mayPass == false && error.mayPass
+                throw isFinal || error == .secretNeeded ? external.failure ?? error : error
             }
         }
     }

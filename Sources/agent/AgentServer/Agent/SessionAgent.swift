@@ -31,7 +31,12 @@ package actor SessionAgent: AgentLocking {
     private let effects: EffectExecutor
     private let sessions: ConfiguredSessions
     /// The next attempt to unlock the store without the user, and how many have failed.
-    private(set) var reopening: (at: Instant, failures: Int)?
+    private(set) var reopening: (at: Instant, failures: Int)? {
+        didSet { reopenAlarm.plan(true, at: reopening?.at) }
+    }
+    private let reopenAlarm: Alarm<Bool>
+    /// The number of requests to lock, which an unlocking that takes long must not undo.
+    private var locks = 0
 
     package init(
         configuration: AgentConfiguration,
@@ -45,6 +50,7 @@ package actor SessionAgent: AgentLocking {
     ) {
         self.ports = ports
         executor = eventLoop.executor
+        reopenAlarm = Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
         parts = AgentParts(
             configuration: configuration,
             ports: ports,
@@ -137,6 +143,7 @@ extension SessionAgent {
     /// - Throws: The errors of `serve`.
     func begin(_ serve: @Sendable (LiveConfiguration) throws -> Void) async throws {
         requests.vault.agent = self
+        reopenAlarm.onFire { [weak self] in self?.assumeIsolated { $0.reopenAlarmFired() } }
         sessions.wake = { [weak self] in self?.assumeIsolated { $0.timeReached() } }
         parts.registry.onFire(sessions.wake)
         parts.fleet.onFire { [parts] in parts.fleet.timeReached() }
@@ -163,7 +170,7 @@ extension SessionAgent {
     /// The agent already accepts connections: reading a thousand records takes longer than the rest of a
     /// start, and a command that unlocks the store may wait for the user to touch a key.
     private func open() async {
-        if let refusal = await requests.vault.openStore(nil) {
+        if let refusal = await openStore(nil) {
             tellLocked(refusal)
             if phase.current == .opening { phase.become(.locked) }
             if refusal.mayPass { planReopening(after: 1) }
@@ -177,9 +184,25 @@ extension SessionAgent {
         for arrival in requests.arrivals.finish() { requests.handle(arrival) }
     }
 
+    /// Unlocks the store, unless the agent is to be locked again meanwhile.
+    private func openStore(_ passphrase: [UInt8]?) async -> StoreAccessError? {
+        let before = locks
+        let refusal = await requests.vault.openStore(passphrase)
+        guard refusal == nil, locks != before else { return refusal }
+        await parts.storeThread.result { $0.lock() }
+        ports.memory.lock()
+        return .passphraseNeeded
+    }
+
     private func planReopening(after failures: Int) {
         let pause = RetrySchedule.helperPause(after: failures)
         reopening = (ports.timekeeper.now + pause, failures)
+    }
+
+    private func reopenAlarmFired() {
+        _ = reopenAlarm.takeDue()
+        reopenIfDue()
+        reopenAlarm.set()
     }
 
     /// Tries again to unlock the store without the user: a command or a mounted key file may be ready now.
@@ -212,6 +235,7 @@ extension SessionAgent {
     /// Stops serving, waits for refreshes in flight, and then erases all keys and secrets.
     func lock(by origin: RequestInitiator) async {
         reopening = nil
+        locks += 1
         guard phase.current == .working else { return await waitUntilLocked() }
         phase.become(.locking)
         parts.files.followAll()
@@ -240,7 +264,7 @@ extension SessionAgent {
     func unlock(passphrase: [UInt8]?, by origin: RequestInitiator) async throws(RequestFailure) {
         await waitUntilLocked()
         guard phase.current == .locked else { return }
-        if let refusal = await requests.vault.openStore(passphrase) {
+        if let refusal = await openStore(passphrase) {
             if passphrase == nil, !refusal.mayPass { reopening = nil }
             let failure = RequestFailure(refusal)
             parts.audit.add(.unlock, .failed, by: origin)

@@ -170,7 +170,9 @@ package enum StoreAccessError: Error, Equatable, Sendable {
     /// Too many unlock attempts are pending.
     case busy(retryAfter: Duration)
     /// The store's current state does not permit the request; the text is a clause for the user.
-    case notPossible(String, remedy: Remedy? = nil)
+    ///
+    /// If it `mayPass`, the same may work later.
+    case notPossible(String, remedy: Remedy? = nil, mayPass: Bool = false)
     /// The disk, the system or an unlock method reported an error; the text is a clause for the user.
     ///
     /// If it `mayPass`, the same may work later.
@@ -179,8 +181,9 @@ package enum StoreAccessError: Error, Equatable, Sendable {
     /// Whether unlocking without the user may work later, although nothing is changed.
     var mayPass: Bool {
         switch self {
-        case .passphraseLeft(_, _, let mayPass), .failed(_, _, let mayPass): mayPass
-        case .wrongKey, .passphraseNeeded, .busy, .notPossible: false
+        case .passphraseLeft(_, _, let mayPass), .failed(_, _, let mayPass), .notPossible(_, _, let mayPass):
+            mayPass
+        case .wrongKey, .passphraseNeeded, .busy: false
         }
     }
 }

@@ -133,7 +133,7 @@ extension RequestFailure {
                 message: "too many unlock attempts pending",
                 retryAfter: retryAfter
             )
-        case .notPossible(let message, let remedy):
+        case .notPossible(let message, let remedy, _):
             self.init(code: .badRequest, message: Self.clause(message), remedy: remedy)
         case .failed(let message, let remedy, _):
             self.init(code: .internal, message: Self.clause(message), remedy: remedy)

@@ -45,7 +45,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case wrongKeyFile(path: String)
     /// The secret of a command or credential opens no slot.
     case wrongExternalSecret(source: String)
-    /// A command or credential delivered nothing; `isFinal` if it reported a wrong password or PIN.
+    /// A command or credential delivered nothing; `isFinal` if it will not later either, or reported a wrong PIN.
     case noExternalSecret(ExternalProvider, name: String, reason: String, isFinal: Bool = false)
 
     // The counter that reveals an old copy of the whole store

@@ -92,6 +92,20 @@ import Text
         await agent.stop()
     }
 
+    @Test func `a lock while a key is fetched is not undone when it comes`() async throws {
+        let file = KeyFile()
+        let agent = try await agent(file)
+        #expect(try await Polling.until { file.reads == 1 })
+        await agent.runtime.agent.lock()
+        file.arrive(right: true)
+        #expect(await !agent.runtime.waitUntilOpened())
+        let peer = try agent.peer()
+        #expect(try json(await peer.exchange("GET", "/v1"))["locked"]?.bool == true)
+        await agent.advance(by: .seconds(3_600))
+        #expect(file.reads == 1)
+        await agent.stop()
+    }
+
     @Test func `a stop while the store opens answers those who wait`() async throws {
         let file = KeyFile()
         let agent = try await agent(file)
