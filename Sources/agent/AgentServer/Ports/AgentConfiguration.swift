@@ -120,10 +120,9 @@ package struct SessionSettings: Equatable, Sendable {
         fleetBinding: FleetLoginSettings? = nil
     ) {
         self.policy = policy
-        // The record stores these settings, so that a change made while the agent was stopped is noticed too.
-        // Shared sessions compare more than that.
-        self.policy.madeOf =
-            policy.isShared ? nil : LoginSettingsFingerprint(fingerprint: fingerprint, endings: endings).text
+        // The record stores these settings, so that a change made while the agent was stopped, or on another
+        // host of the fleet, is noticed too.
+        self.policy.madeOf = LoginSettingsFingerprint(fingerprint: fingerprint, endings: endings).text
         self.kind = kind
         self.issuer = issuer
         self.pacedAs = pacedAs

@@ -25,18 +25,28 @@ package struct LoginSettingsFingerprint: Equatable, Sendable {
     /// `present` name.
     ///
     /// It is checked before each request and each repetition, because the settings may have changed
-    /// meanwhile.
+    /// meanwhile, and those of another host of the fleet may differ.
     ///
     /// - Returns: the failure, or `nil` if the tokens may be sent.
     package static func refusal(of request: RevocationRequest, under present: String?) -> RefreshFailure? {
         let present = LoginSettingsFingerprint(present ?? "")
         let made = LoginSettingsFingerprint(request.settings ?? "")
-        guard !made.allow(present, from: request.tokenEndpoint ?? "") else { return nil }
-        return RefreshFailure(
-            kind: .misconfigured,
-            message:
-                "the configured revocation endpoint is newer than the login and belongs to another server"
-        )
+        let message: String
+        if !made.agrees(with: present) {
+            message = "the login was made with another issuer or client"
+        } else if !made.allow(present, from: request.tokenEndpoint ?? "") {
+            message =
+                "the configured revocation endpoint belongs to another server than at the login"
+        } else {
+            return nil
+        }
+        return RefreshFailure(kind: .misconfigured, message: message)
+    }
+
+    /// Returns whether both settings name the same server and client, as far as both are known.
+    private func agrees(with present: LoginSettingsFingerprint) -> Bool {
+        fingerprint.isEmpty || present.fingerprint.isEmpty
+            || fingerprint.utf8.elementsEqual(present.fingerprint.utf8)
     }
 
     /// Returns whether a login made under these settings may be revoked at the endpoints of `present`.

@@ -40,8 +40,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var proofKey: SecretID?
     /// The server data that the login discovered.
     package var server: DiscoveredServer?
-    /// The source of the tokens (``SessionPolicy/madeOf``), or `nil` if the record is of a fleet or of an older
-    /// version.
+    /// The source of the tokens (``SessionPolicy/madeOf``), or `nil` if the record is of an older version.
     package var madeOf: String?
     /// The number of consecutive agent starts that found this record in the middle of a refresh.
     package var interruptions: Int

@@ -53,12 +53,24 @@ extension FleetDouble {
 
 extension AgentHarness {
     /// Starts an agent that shares `work` through `fleet`.
-    static func sharing(_ fleet: FleetDependencies, memory: SealedMemory) async throws -> AgentHarness {
+    static func sharing(
+        _ fleet: FleetDependencies,
+        memory: SealedMemory,
+        endings: [String] = []
+    ) async throws -> AgentHarness {
         try await AgentHarness(
             memory: memory,
             fleet: fleet,
             configure: { configuration, _ in
-                configuration.sessions[work]?.policy.isShared = true
+                var policy = SessionPolicy()
+                policy.isShared = true
+                configuration.sessions[work] = SessionSettings(
+                    policy: policy,
+                    kind: "oidc",
+                    issuer: "https://id.example",
+                    fingerprint: "1",
+                    endings: endings
+                )
                 configuration.sessions[work]?.policy.isReader = fleet.role == .reader
                 configuration.sessions[work]?.fleetBinding = FleetDouble.binding
             }
@@ -73,8 +85,12 @@ extension AgentHarness {
     }
 
     /// Starts an agent that has adopted the other host's login, whose token is `token-1`.
-    static func adopting(from fleet: FleetDouble, memory: SealedMemory) async throws -> AgentHarness {
-        let agent = try await sharing(fleet.port, memory: memory)
+    static func adopting(
+        from fleet: FleetDouble,
+        memory: SealedMemory,
+        endings: [String] = []
+    ) async throws -> AgentHarness {
+        let agent = try await sharing(fleet.port, memory: memory, endings: endings)
         #expect(try await Polling.until { try await agent.sharedToken() == "token-1" })
         return agent
     }

@@ -172,12 +172,23 @@ struct SharedLogoutTests {
         await agent.stop()
     }
 
+    @Test(.holds("O49"))
+    func `a revocation endpoint that only this host names gets no token of another's login`()
+        async throws
+    {
+        let (agent, _) = try await start(endings: ["https://end.example:443"])
+        let answer = try await agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
+        #expect(answer.body.contains("another server"), "\(answer.body)")
+        #expect(agent.serving.revocationCount == 0)
+        await agent.stop()
+    }
+
     /// An agent that has taken over another host's login.
-    private func start() async throws -> (AgentHarness, FleetDouble) {
+    private func start(endings: [String] = []) async throws -> (AgentHarness, FleetDouble) {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory)
         fleet.write(login: 5, generation: 0, token: "token-1")
-        let agent = try await AgentHarness.adopting(from: fleet, memory: memory)
+        let agent = try await AgentHarness.adopting(from: fleet, memory: memory, endings: endings)
         return (agent, fleet)
     }
 }

@@ -102,6 +102,22 @@ import Testing
         #expect(session.status.reason == .loggedOut)
     }
 
+    @Test(arguments: [
+        ("sso a", "sso a", true), ("sso a", "sso b", false), ("", "sso b", true), ("sso a", "", true),
+    ])
+    func `tokens are shown to no server that the settings name instead of the login's`(
+        then: String,
+        now: String,
+        isTold: Bool
+    ) {
+        func made(_ fingerprint: String) -> String {
+            LoginSettingsFingerprint(fingerprint: fingerprint, endings: []).text
+        }
+        var request = RevocationRequest(refreshToken: SessionScript.refreshToken, accessToken: nil)
+        request.settings = made(then)
+        #expect((LoginSettingsFingerprint.refusal(of: request, under: made(now)) == nil) == isTold)
+    }
+
     @Test func `logging out revokes first and forgets when the server has answered`() {
         var script = SessionScript.ready()
         let effects = script.session.logoutRequested(local: false, at: script.moment)
