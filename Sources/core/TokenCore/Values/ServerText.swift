@@ -37,8 +37,17 @@ package enum ServerText {
         }
     }
 
+    /// Returns the beginning of `output`, which is ASCII, without a part of an escape at its end.
+    ///
+    /// The escape may be an earlier one, of text that was cleaned before.
     private static func shortened(_ output: String, limit: Int) -> String {
-        guard limit > 3 else { return String(output.prefix(max(0, limit))) }
-        return output.prefix(limit - 3) + "..."
+        let mark = limit > 3 ? "..." : ""
+        var kept = output.utf8.prefix(max(0, limit - mark.utf8.count))
+        if let start = kept.lastIndex(of: UInt8(ascii: "\\")), !kept[start...].contains(UInt8(ascii: "}")),
+            output.utf8[start...].starts(with: "\\u{".utf8)
+        {
+            kept = kept[..<start]
+        }
+        return String(Substring(kept)) + mark
     }
 }

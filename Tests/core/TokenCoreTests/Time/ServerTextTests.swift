@@ -34,6 +34,15 @@ struct ServerTextTests {
         #expect(ServerText.cleaned("abcdefgh", limit: 8) == "abcdefgh")
         #expect(ServerText.cleaned("abc", limit: 2) == "ab")
     }
+
+    @Test(.holds("123"), arguments: 10...22)
+    func `an escape is cut off whole, also where text is cleaned again`(limit: Int) {
+        let text = "Zugang f\u{FC}r M\u{FC}ller"
+        let cut = ServerText.cleaned(text, limit: limit)
+        #expect(cut == ServerText.cleaned(ServerText.cleaned(text), limit: limit))
+        #expect(!cut.replacing("\\u{fc}", with: "").contains("\\"), "\(cut)")
+        #expect(cut.utf8.count <= limit && cut.hasPrefix("Zugang"))
+    }
 }
 
 struct GrantWarningTests {
