@@ -279,7 +279,9 @@ package struct LoginGrant: Equatable, Sendable {
     package var tokenEndpoint: String
     /// The `sub` of the validated ID token, if there was one.
     package var subject: String?
-    /// The user name as it was typed, if it was.
+    /// The user name as it was typed, or as the validated ID token has it, or `nil` if neither has one.
+    ///
+    /// For display and as the user name of the next login. It is not compared, because a server may reuse it.
     package var account: String?
     /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?

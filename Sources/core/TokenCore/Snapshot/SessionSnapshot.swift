@@ -33,7 +33,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// The only endpoint that the refresh token may be sent to (``LoginGrant/tokenEndpoint``).
     package var tokenEndpoint: String
     package var subject: String?
-    /// The user name of the login as it was typed, proposed at the next login.
+    /// The user name of the login (``LoginGrant/account``), proposed at the next login.
     package var account: String?
     package var keptMembers: [String: String]
     /// The key that the tokens are bound to (RFC 9449).

@@ -54,9 +54,9 @@ struct IDTokenVerifier: Sendable {
 
     /// Verifies the ID token of a login completely.
     ///
-    /// - Returns: The subject of the token.
+    /// - Returns: The user that the token names.
     /// - Throws: The reason the token is rejected.
-    func verifyLogin(_ token: String, accessToken: String) async throws(RefreshFailure) -> String {
+    func verifyLogin(_ token: String, accessToken: String) async throws(RefreshFailure) -> VerifiedUser {
         do throws(VerificationError) {
             let parts = try parse(token)
             try rule { () throws(IDTokenRules.Problem) in
@@ -64,9 +64,25 @@ struct IDTokenVerifier: Sendable {
                 try rules.checkTimes(parts, at: tools.timekeeper.wallTime)
             }
             try await verifySignature(parts)
-            return parts.claims["sub"]?.string ?? ""
+            return VerifiedUser(parts.claims)
         } catch {
             throw error.failure(kind: .misbehaved)
+        }
+    }
+
+    /// The user that a validated ID token names.
+    struct VerifiedUser {
+        var subject: String
+        /// A name for display, or `nil` if there is none.
+        ///
+        /// It is not unique and may change (OIDC Core §5.7).
+        var account: String?
+
+        fileprivate init(_ claims: JSONObject) {
+            subject = claims["sub"]?.string ?? ""
+            let mail = claims["email_verified"]?.bool == false ? nil : claims["email"]?.string
+            let names = [claims["preferred_username"]?.string, mail]
+            account = names.lazy.compactMap(\.self).first { !$0.isEmpty }
         }
     }
 

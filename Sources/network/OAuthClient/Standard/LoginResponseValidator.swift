@@ -28,7 +28,7 @@ struct LoginResponseValidator {
         _ requestedAt: Instant,
         fallback: RenewalMethod
     ) async throws(RefreshFailure) -> LoginGrant {
-        var (answer, subject, remarks) = try await judged(answer)
+        var (answer, user, remarks) = try await judged(answer)
         if let remark = server.profile.audienceRemark(on: answer, asked: nil) { remarks.append(remark) }
         var tokens = try server.tools.seal(answer, requestedAt: requestedAt, remarks: remarks)
         let renewal = tokens.refreshToken.map(RenewalMethod.refreshToken) ?? fallback
@@ -37,14 +37,15 @@ struct LoginResponseValidator {
             tokens: tokens,
             renewal: renewal,
             tokenEndpoint: metadata.token.description,
-            subject: subject.map { ServerText.cleaned($0, limit: 255) }
+            subject: (user?.subject).map { ServerText.cleaned($0, limit: 255) },
+            account: (user?.account).map { ServerText.cleaned($0, limit: 255) }
         )
     }
 
-    /// Returns `answer`, with its ID token only if that is valid, and the subject that the ID token names.
+    /// Returns `answer`, with its ID token only if that is valid, and the user that the ID token names.
     private func judged(
         _ answer: TokenResponse
-    ) async throws(RefreshFailure) -> (TokenResponse, subject: String?, [GrantWarning]) {
+    ) async throws(RefreshFailure) -> (TokenResponse, IDTokenVerifier.VerifiedUser?, [GrantWarning]) {
         var answer = answer
         guard let idToken = answer.idToken else {
             // Some servers grant `openid` and send no ID token. The account then remains unknown, and the
@@ -60,8 +61,8 @@ struct LoginResponseValidator {
             tools: server.tools
         )
         do throws(RefreshFailure) {
-            let subject = try await verifier.verifyLogin(idToken, accessToken: answer.accessToken)
-            return (answer, subject, [])
+            let user = try await verifier.verifyLogin(idToken, accessToken: answer.accessToken)
+            return (answer, user, [])
         } catch {
             // The nonce of another login means that somebody else's response was injected (RFC 9700
             // §4.5.3.2).

@@ -100,6 +100,34 @@ struct BrowserLoginTests {
         #expect(address.parameters["code_challenge_method"] == "S256")
     }
 
+    /// Claims of the ID token, and the name that is shown for the account.
+    @Test(
+        arguments: [
+            ([:], nil), (["email": "alice@id.example"], "alice@id.example"),
+            (["preferred_username": "al", "email": "alice@id.example"], "al"),
+            (["preferred_username": "", "email": "alice@id.example"], "alice@id.example"),
+            (["email": "alice@id.example", "email_verified": .bool(false)], nil),
+            (["email": .integer(1)], nil), (["email": "a\u{202E}b"], "a\\u{202e}b"),
+        ] as [([String: JSONValue], String?)]
+    )
+    func `the account is shown by the name in the validated ID token`(
+        claims: [String: JSONValue],
+        account: String?
+    ) async throws {
+        let login = try await Login()
+        let outcome = await login.run { [exchange = login.bench.exchange, issuer = login.issuer] address in
+            let nonce = ["nonce": JSONValue.string(address.parameters["nonce"] ?? "")]
+            let token = try issuer.idToken(claims.merging(nonce) { $1 })
+            exchange.always(
+                TestIssuer.tokenEndpoint,
+                .json(#"{"access_token":"at","refresh_token":"rt","id_token":"\#(token)"}"#)
+            )
+            Task { try await address.redirect("code=c&state=\(address.state)") }
+        }
+        let grant = try #require(outcome.granted, "\(outcome)")
+        #expect(grant.account == account && grant.subject == "alice")
+    }
+
     @Test(.holds("97", "O3")) func `a thousand logins share no verifier, state or nonce`() {
         var seen: Set<String> = []
         for _ in 0..<1_000 {
