@@ -347,7 +347,8 @@ final class Logins {
                 code: .denied,
                 message: "superseded by another login or logout",
                 session: name,
-                remedy: .run("tokenctl login \(name)")
+                // Another login would end the one that came first.
+                remedy: .see("tokenctl status \(name)")
             )
         }
         return .failed(FailedMessage { $0.error = failure.wire })

@@ -92,7 +92,13 @@ extension RequestFailure {
         case .tryLater: code = .temporarilyUnavailable
         case .correctSettings:
             code = .misconfigured
-            if failure.kind.consequences.blamesClient {
+            if failure.kind == .variantRefused {
+                let keys = failure.code == "invalid_target" ? "resources and audience" : "scopes"
+                let correction = Remedy.set(
+                    "\(keys) of [session.\(session)] to those that the server grants, then run \(login)"
+                )
+                remedy = remedy ?? correction
+            } else if failure.kind.consequences.blamesClient {
                 // In addition to the change, the login that just failed is needed.
                 let correction: Remedy =
                     failure.kind == .clientRejected
@@ -142,7 +148,8 @@ extension RequestFailure {
 
     /// Returns `text` without its full stop.
     static func clause(_ text: String) -> String {
-        guard let last = text.utf8.last else { return "no reason was given" }
-        return last == UInt8(ascii: ".") ? String(Substring(text.utf8.dropLast())) : text
+        guard !text.isEmpty else { return "no reason was given" }
+        let isSentence = text.bytewise.hasSuffix(".") && !text.bytewise.hasSuffix("..")
+        return isSentence ? String(Substring(text.utf8.dropLast())) : text
     }
 }

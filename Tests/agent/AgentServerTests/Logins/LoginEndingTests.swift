@@ -66,6 +66,42 @@ struct LoginEndingTests {
         await agent.stop()
     }
 
+    @Test(arguments: [("invalid_scope", "scopes"), ("invalid_target", "resources and audience")])
+    func `a login whose scopes or resources the server rejects names the key to change`(
+        code: String,
+        key: String
+    ) async throws {
+        let agent = try await AgentHarness()
+        let (peer, call, page) = try await begin(agent)
+        call.answer(.failed(RefreshFailure(kind: .variantRefused, code: code, message: "not allowed")))
+        let remedy = "\(key) of [session.work] to those that the server grants, then run tokenctl login work"
+        #expect(try await peer.chunk().contains(remedy))
+        #expect(try await Polling.until { page.shown.count == 1 })
+        #expect(page.shown[0].failure?.remedy == .set(remedy))
+        await agent.stop()
+    }
+
+    @Test func `a login that another one supersedes does not advise to end that one`() async throws {
+        let agent = try await AgentHarness()
+        let (first, call, page) = try await begin(agent)
+        let (second, newer, _) = try await begin(agent)
+        #expect(try await first.chunk().contains("superseded by another login or logout"))
+        #expect(try await Polling.until { page.shown.count == 1 })
+        #expect(page.shown[0].failure?.remedy == .see("tokenctl status work"))
+        call.answer(.cancelled)
+        newer.answer(.cancelled)
+        second.leave()
+        await agent.stop()
+    }
+
+    @Test(arguments: [
+        ("code used twice.", "code used twice"), ("code used twice", "code used twice"),
+        ("the request was cut...", "the request was cut..."), ("", "no reason was given"), (".", ""),
+    ])
+    func `a message loses its full stop, and no other dots`(text: String, shown: String) {
+        #expect(RequestFailure.clause(text) == shown)
+    }
+
     @Test func `a login that is cancelled or refused meanwhile has an end too`() async throws {
         let agent = try await AgentHarness()
         let (peer, first, page) = try await begin(agent)
