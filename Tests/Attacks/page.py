@@ -12,6 +12,11 @@ from scene import SECRET_MARK, Issuer, Scene, answer, attack, must, until
 WHO = "web page"
 
 
+def place_of(back: bytes) -> str:
+    """The path that a browser is taken to, without the empty part after the #."""
+    return back.decode().split("Location: ")[1].split("\r\n")[0].removesuffix("#")
+
+
 class Login:
     """A login that waits for a browser to come back."""
 
@@ -55,7 +60,7 @@ class Login:
         query = urllib.parse.urlencode({"state": self.state} | members)
         back = self.ask(f"{self.path}?{query}", *lines)
         must(back.startswith(b"HTTP/1.1 303 "), f"the answer is refused: {back[:80]!r}")
-        return back.decode().split("Location: ")[1].split("\r\n")[0]
+        return place_of(back)
 
     def finish(self) -> tuple[int, str]:
         rest, _ = self.process.communicate(timeout=60)
@@ -91,6 +96,10 @@ def _(scene: Scene) -> None:
         login.send(b"GET " + b"/" * 300_000),
         login.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
     ):
+        if back.startswith(b"HTTP/1.1 303 "):
+            place = place_of(back)
+            must(place.startswith("/rejected/"), f"the browser is taken to {place}")
+            back = login.ask(place)
         status = back.split(b" ")[1:2]
         must(status in ([b"400"], [b"404"], [b"405"], [b"413"], [b"415"], [b"431"], []), f"{back[:80]!r}")
         must(mark.encode() not in back and b"<script" not in back, f"the page shows the request: {back[-300:]!r}")

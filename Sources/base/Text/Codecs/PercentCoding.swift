@@ -68,17 +68,20 @@ package enum FormEncoding {
 
     /// Decodes a query into its parameters in order, or returns `nil` if an escape or the UTF-8 is invalid.
     package static func decoded(_ query: some StringProtocol) -> [(name: String, value: String)]? {
-        var parameters: [(name: String, value: String)] = []
-        for pair in query.bytewise.split(on: "&") {
+        let pairs = pairs(of: query)
+        let parameters = pairs.compactMap(\.self)
+        return parameters.count == pairs.count ? parameters : nil
+    }
+
+    /// Decodes each parameter of a query alone, in order; one with an invalid escape or UTF-8 is `nil`.
+    package static func pairs(of query: some StringProtocol) -> [(name: String, value: String)?] {
+        query.bytewise.split(on: "&").map { pair in
             let parts = pair.bytewise.split(on: "=", maxSplits: 1, omittingEmpty: false)
+            let value = parts.count > 1 ? parts[1].utf8 : "".utf8[...]
             guard let name = PercentCoding.decoded(parts[0].utf8, plusIsBlank: true),
-                let value = PercentCoding.decoded(
-                    parts.count > 1 ? parts[1].utf8 : "".utf8[...],
-                    plusIsBlank: true
-                )
+                let value = PercentCoding.decoded(value, plusIsBlank: true)
             else { return nil }
-            parameters.append((name, value))
+            return (name, value)
         }
-        return parameters
     }
 }

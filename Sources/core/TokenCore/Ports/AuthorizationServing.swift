@@ -159,6 +159,8 @@ package struct LoginRequest: Equatable, Sendable {
     package var stepUp: StepUp?
     /// The issuer that the user has agreed to and that the session's resource must name, or `nil` for any.
     package var agreedIssuer: String?
+    /// The session's name, for display only.
+    package var session: SessionName?
 
     package init(
         flow: LoginFlow? = nil,

@@ -82,18 +82,36 @@ final class AuthorizationTransaction: Sendable {
         Base64.urlEncoded(SHA256.hash(data: Array(verifier.utf8)))
     }
 
-    /// Returns the response in `query` if it carries the right `state`, for the first time, or `nil`
-    /// otherwise.
-    func accept(_ query: some StringProtocol) -> Response? {
-        guard let parameters = FormEncoding.decoded(query) else { return nil }
+    /// The meaning of a redirect for the login.
+    enum Redirect: Equatable, Sendable {
+        /// The first redirect with the right `state`.
+        case response(Response)
+        /// A later one, for example because the user has clicked twice.
+        case repetition
+        /// One without the `state`, which is of another login or of none.
+        case foreign
+    }
+
+    /// Reads the parameters of a redirect.
+    func read(_ query: some StringProtocol) -> Redirect {
+        let pairs = FormEncoding.pairs(of: query)
+        let parameters = pairs.compactMap(\.self)
         guard let given = AuthorizationTransaction.single("state", in: parameters), isOurs(given) else {
-            return nil
+            return .foreign
         }
         let isFirst = isAnswered.withLock { isAnswered in
             defer { isAnswered = true }
             return !isAnswered
         }
-        return isFirst ? judge(parameters) : nil
+        guard isFirst else { return .repetition }
+        // With an invalid escape or invalid UTF-8 the server's response is unknown.
+        return .response(parameters.count == pairs.count ? judge(parameters) : .malformed)
+    }
+
+    /// Returns the response in `query` if it carries the right `state`, for the first time, or `nil`
+    /// otherwise.
+    func accept(_ query: some StringProtocol) -> Response? {
+        if case .response(let response) = read(query) { response } else { nil }
     }
 
     private func judge(_ parameters: [(name: String, value: String)]) -> Response {

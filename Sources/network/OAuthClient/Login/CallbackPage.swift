@@ -37,50 +37,85 @@ struct CallbackPage {
         mood = .bad
         title = "The login failed"
         rows.append((name: "Reason", value: failure.message))
-        var advised: String?
-        if let remedy = failure.remedy {
-            if remedy.kind == .run { advised = remedy.text } else { text.append(remedy.labelled) }
+        if !ending.session.isEmpty { advise(failure.remedy, before: "tokenctl login \(ending.session)") }
+    }
+
+    /// Adds the remedy, and `login`, which is needed after it.
+    private mutating func advise(_ remedy: Remedy?, before login: String) {
+        guard let remedy else {
+            text.append("To try again, run:")
+            command = login
+            return
         }
-        guard !ending.session.isEmpty else { return }
-        text.append("The terminal shows the same. \(text.isEmpty ? "Run:" : "Then run:")")
-        command = advised ?? "tokenctl login \(ending.session)"
+        switch remedy.kind {
+        case .run:
+            text.append("Run:")
+            command = remedy.followed(by: login).text
+        // It shows more, but a login does not follow from it.
+        case .see: text.append(remedy.labelled)
+        case .set, .retry:
+            let steps = remedy.followed(by: login).steps
+            text += [steps.first.labelled, "Then run:"]
+            command = steps.command
+        }
     }
 
     init(status: Int = 200, mood: Mood = .calm, title: String, text: [String]) {
         (self.status, self.mood, self.title, self.text) = (status, mood, title, text)
     }
 
-    /// The page for a login that takes longer than the browser waits.
-    static let unfinished = CallbackPage(
-        title: "See the terminal",
-        text: ["The login is not finished yet. The terminal shows how it ends.", "You can close this page."]
-    )
-
-    /// The page for a redirect without a query.
-    ///
-    /// A response after `#` stays in the browser.
-    static let empty = CallbackPage(
-        status: 400,
-        mood: .bad,
-        title: "No login response",
-        text: [
-            "If the address of this page has a response after a #, the server uses response_mode=fragment.",
-            "Set response_mode = \"query\" in authorization_parameters of the session.",
-        ]
-    )
+    /// Returns the page for a login that takes longer than the browser waits.
+    static func unfinished(of session: SessionName?) -> CallbackPage {
+        var page = CallbackPage(
+            title: "See the terminal",
+            text: [
+                "The login is not finished yet. The terminal shows how it ends.", "You can close this page.",
+            ]
+        )
+        if let session { page.rows = [("Session", session.description)] }
+        return page
+    }
 
     /// Creates the page for a request that is not the response to the pending login.
-    init(refusing status: Int) {
-        let text =
-            switch status {
-            case 404: "There is nothing here."
-            case 405: "This address does not accept such requests."
-            case 413: "The form is too large."
-            case 415: "This is not a form."
-            case 431: "The request is too large. Delete the cookies of this address, or log in with --paste."
-            default: "This is not the response to a login that is pending here."
-            }
-        self.init(status: status, mood: .bad, title: "Not a login", text: [text])
+    init(_ error: CallbackError) {
+        let status: Int
+        let text: [String]
+        switch error {
+        case .noAnswer:
+            // A response after `#` stays in the browser.
+            let reason = "This address was opened without a response. The server may send it after a #."
+            text = [reason] + CallbackPage.otherMode
+            status = 400
+        case .otherLogin:
+            text = ["This is not the response to a login that is pending here.", CallbackPage.again]
+            status = 400
+        case .refused(let refused):
+            text = CallbackPage.advice(on: refused)
+            status = refused
+        }
+        let title = error == .noAnswer ? "No login response" : "Not a login"
+        self.init(status: status, mood: .bad, title: title, text: text)
+    }
+
+    /// Advice that helps in every case.
+    private static let again = "Use the URL in the terminal, or run tokenctl login again."
+    /// Advice for a response that arrives in another way than in the query.
+    private static let otherMode = [
+        "Set: response_mode = \"query\" in authorization_parameters of the session",
+        "Then run tokenctl login again.",
+    ]
+
+    private static func advice(on status: Int) -> [String] {
+        switch status {
+        case 404: ["There is nothing here.", again]
+        case 405:
+            ["This address accepts no forms. The server may have sent its response as one."] + otherMode
+        case 413: ["The form is too large."] + otherMode
+        case 415: ["This is not a form.", again]
+        case 431:
+            ["The request is too large.", "Delete the cookies of this address, or log in with --paste."]
+        default: ["This is not the response to a login that is pending here.", again]
+        }
     }
 
     /// The complete HTTP response.
@@ -96,10 +131,12 @@ struct CallbackPage {
         )
     }
 
-    /// Returns a response that redirects to `path`, so that the address bar and the history do not keep the
-    /// code.
+    /// Returns a response that redirects to `path`, so that the address bar and the history of the tab do not
+    /// keep the code.
+    ///
+    /// Without the `#` the browser would keep what was after it (RFC 9110 §10.2.2).
     static func redirect(to path: String) -> String {
-        response(303, ["Location: \(path)", "Content-Security-Policy: default-src 'none'"], body: "")
+        response(303, ["Location: \(path)#", "Content-Security-Policy: default-src 'none'"], body: "")
     }
 
     private static func response(_ status: Int, _ fields: [String], body: String) -> String {
@@ -122,7 +159,7 @@ struct CallbackPage {
     private var document: String {
         let paragraphs = text.map { "<p>\(CallbackPage.escaped($0))</p>" }.joined()
         let list = rows.map {
-            "<div><dt>\(CallbackPage.escaped($0.name))</dt><dd>\(CallbackPage.escaped($0.value))</dd></div>"
+            "<div><dt>\(CallbackPage.escaped($0.name))</dt><dd dir=\"auto\">\(CallbackPage.escaped($0.value))</dd></div>"
         }
         .joined()
         return """

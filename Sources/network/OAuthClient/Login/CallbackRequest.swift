@@ -13,6 +13,8 @@ enum CallbackRequest: Equatable {
     case empty
     /// A `GET` of the page that shows the outcome of the login.
     case outcome
+    /// A `GET` of the page that says why another request was rejected.
+    case explanation(CallbackError)
     case refused(status: Int)
 
     /// The maximum number of bytes of request line and headers.
@@ -33,6 +35,11 @@ enum CallbackRequest: Equatable {
         }
         let rest = bytes.dropFirst(head.count + 4).prefix(CallbackRequest.formLimit)
         self = CallbackRequest.read(Array(HTTPSyntax.lines(head)), Array(rest), place, outcome)
+    }
+
+    /// Returns whether the request line in `bytes` has a query, which may hold a code.
+    static func hasQuery(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.prefix { $0 != UInt8(ascii: "\n") }.contains(UInt8(ascii: "?"))
     }
 
     /// Returns the bytes before the empty line, or `nil` if there is none yet.
@@ -60,6 +67,9 @@ enum CallbackRequest: Equatable {
             request.isVersion("HTTP/1.1") || request.isVersion("HTTP/1.0"),
             !fields.contains(where: { $0 == nil })
         else { return .refused(status: 400) }
+        if let error = CallbackError(target: request.target), request.method.elementsEqual("GET".utf8) {
+            return .explanation(error)
+        }
         let known = fields.compactMap(\.self)
         let hosts = known.filter { $0.name.says("host") }.map(\.value)
         guard hosts.count == 1, hosts[0].elementsEqual(place.authority.utf8) else {

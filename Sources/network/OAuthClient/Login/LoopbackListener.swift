@@ -109,8 +109,9 @@ final class LoopbackListener: Sendable {
     /// Keeps the listener open for a short time, until the browser with the response has been shown the
     /// outcome.
     ///
-    /// The caller calls ``show(_:)`` when the login has ended.
-    func stayForOutcome() {
+    /// The caller calls ``show(_:)`` when the login to `session` has ended.
+    func stayForOutcome(of session: SessionName? = nil) {
+        coordinator.session = session
         let limit = coordinator.limits.outcome + coordinator.limits.shutdownTimeout
         coordinator.eventLoop.scheduleTask(in: limit) { [weak self] in self?.closeNow() }
         coordinator.whenShown { self.closeNow() }
@@ -154,11 +155,31 @@ final class LingeringListeners: Sendable {
     }
 }
 
-/// The reasons for rejected requests that concern the user.
+/// The reasons for rejected requests.
 enum CallbackError: Hashable, Sendable {
     case noAnswer
     case otherLogin
     case refused(status: Int)
+
+    private static let all =
+        [noAnswer, otherLogin] + [400, 404, 405, 413, 415, 431].map { refused(status: $0) }
+
+    /// The path of the page that shows the reason, without anything of the request.
+    var path: String {
+        switch self {
+        case .noAnswer: "/rejected/empty"
+        case .otherLogin: "/rejected/other"
+        case .refused(let status): "/rejected/\(status)"
+        }
+    }
+
+    /// Returns the reason whose page is at `target`, or `nil` if there is none.
+    init?(target: some Collection<UInt8>) {
+        guard let found = CallbackError.all.first(where: { target.elementsEqual($0.path.utf8) }) else {
+            return nil
+        }
+        self = found
+    }
 
     var text: String {
         switch self {
@@ -171,6 +192,9 @@ enum CallbackError: Hashable, Sendable {
         case .refused(431):
             "ignored a request of the browser with more than 64 KiB of headers "
                 + Remedy.retry("after deleting the cookies of the redirect URI").parenthesized
+        case .refused(405):
+            "ignored a request to the redirect URI that is not a GET "
+                + Remedy.set("response_mode = \"query\" in authorization_parameters").parenthesized
         case .refused(let status):
             "ignored a request to the redirect URI (status \(status)): not the redirect of a login"
         }
@@ -185,8 +209,12 @@ final class CallbackCoordinator: Sendable {
         var place: LoopbackRedirect?
         var transaction: AuthorizationTransaction?
         var connections: [any Channel] = []
+        var session: SessionName?
         var report: (@Sendable (CallbackError) -> Void)?
         var reported: Set<CallbackError> = []
+        /// The number of connections that wait for the outcome.
+        var viewers = 0
+        var isShown = false
     }
 
     let limits: LoopbackListener.Limits
@@ -210,6 +238,12 @@ final class CallbackCoordinator: Sendable {
 
     /// The redirect URI that requests must be for, or `nil` until the port is known.
     var place: LoopbackRedirect? { contents.withLock { $0.place } }
+
+    /// The session of the login, as far as it is known.
+    var session: SessionName? {
+        get { contents.withLock { $0.session } }
+        set { contents.withLock { $0.session = newValue } }
+    }
 
     func open(_ place: LoopbackRedirect) {
         contents.withLock { $0.place = place }
@@ -245,9 +279,21 @@ final class CallbackCoordinator: Sendable {
         ending.futureResult.assumeIsolated().whenComplete { body(try? $0.get()) }
     }
 
-    /// Records that the browser has been shown the outcome.
-    func pageWasShown() {
-        shown.succeed()
+    /// Records that a connection waits for the outcome.
+    func viewerCame() {
+        contents.withLock { $0.viewers += 1 }
+    }
+
+    /// Records that a connection no longer waits for the outcome, which it was shown unless the browser left.
+    ///
+    /// A browser that is sent here twice leaves the first page and waits for the second one.
+    func viewerLeft(wasShown: Bool) {
+        let isOver = contents.withLock { contents in
+            contents.viewers -= 1
+            if wasShown { contents.isShown = true }
+            return contents.isShown && contents.viewers == 0
+        }
+        if isOver { shown.succeed() }
     }
 
     func whenShown(_ body: @escaping @Sendable () -> Void) {
@@ -262,9 +308,9 @@ final class CallbackCoordinator: Sendable {
         }
     }
 
-    /// Returns the response in `query` if the pending login accepts it.
-    func accept(_ query: String) -> AuthorizationTransaction.Response? {
-        contents.withLock { $0.transaction }?.accept(query)
+    /// Returns the meaning of `query` for the pending login.
+    func read(_ query: String) -> AuthorizationTransaction.Redirect {
+        contents.withLock { $0.transaction }?.read(query) ?? .foreign
     }
 
     func deliver(_ response: AuthorizationTransaction.Response) {
@@ -304,6 +350,7 @@ final class CallbackConnectionHandler: ChannelInboundHandler {
     private let coordinator: CallbackCoordinator
     private var received: [UInt8] = []
     private var isAnswered = false
+    private var isViewer = false
     private var alarm: Scheduled<Void>?
 
     init(coordinator: CallbackCoordinator) {
@@ -320,6 +367,7 @@ final class CallbackConnectionHandler: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         alarm?.cancel()
+        leave(wasShown: false)
         coordinator.disconnected(context.channel)
     }
 
@@ -328,31 +376,40 @@ final class CallbackConnectionHandler: ChannelInboundHandler {
         received.append(contentsOf: unwrapInboundIn(data).readableBytesView)
         switch CallbackRequest(received, to: place, outcome: coordinator.outcomePath) {
         case .incomplete: break
-        case .refused(let status):
-            if status != 404 { coordinator.note(.refused(status: status)) }
-            answer(CallbackPage(refusing: status).response, on: context.channel)
-        case .empty:
-            coordinator.note(.noAnswer)
-            answer(CallbackPage.empty.response, on: context.channel)
+        case .refused(let status): reject(.refused(status: status), on: context.channel)
+        case .empty: reject(.noAnswer, on: context.channel)
+        case .explanation(let error): answer(CallbackPage(error).response, on: context.channel)
         case .outcome: showOutcome(on: context.channel)
         case .callback(let query):
-            guard let response = coordinator.accept(query) else {
-                coordinator.note(.otherLogin)
-                return answer(CallbackPage(refusing: 400).response, on: context.channel)
-            }
-            // Deliver the response only after the page has been written.
-            answer(CallbackPage.redirect(to: coordinator.outcomePath), on: context.channel) { [coordinator] in
-                coordinator.deliver(response)
+            switch coordinator.read(query) {
+            case .foreign: reject(.otherLogin, on: context.channel)
+            case .repetition: answer(CallbackPage.redirect(to: coordinator.outcomePath), on: context.channel)
+            case .response(let response):
+                // Deliver the response only after the page has been written.
+                let page = CallbackPage.redirect(to: coordinator.outcomePath)
+                answer(page, on: context.channel) { [coordinator] _ in coordinator.deliver(response) }
             }
         }
+    }
+
+    /// Rejects a request.
+    ///
+    /// If its address may hold a code, the browser is sent to another one.
+    private func reject(_ error: CallbackError, on channel: any Channel) {
+        if error != .refused(status: 404) { coordinator.note(error) }
+        let mayHoldCode = error == .noAnswer || CallbackRequest.hasQuery(received)
+        let page = mayHoldCode ? CallbackPage.redirect(to: error.path) : CallbackPage(error).response
+        answer(page, on: channel)
     }
 
     /// Shows the outcome when the login has ended, or another page if the browser has waited too long.
     private func showOutcome(on channel: any Channel) {
         isAnswered = true
+        isViewer = true
+        coordinator.viewerCame()
         alarm?.cancel()
         alarm = channel.eventLoop.assumeIsolated().scheduleTask(in: coordinator.limits.outcome) { [self] in
-            answerOutcome(.unfinished, on: channel)
+            answerOutcome(.unfinished(of: coordinator.session), on: channel)
         }
         coordinator.whenEnded { [self] ending in
             guard let ending else { return channel.close(promise: nil) }
@@ -362,23 +419,30 @@ final class CallbackConnectionHandler: ChannelInboundHandler {
     }
 
     private func answerOutcome(_ page: CallbackPage, on channel: any Channel) {
-        answer(page.response, on: channel) { [coordinator] in coordinator.pageWasShown() }
+        let viewer = NIOLoopBound(self, eventLoop: channel.eventLoop)
+        answer(page.response, on: channel) { viewer.value.leave(wasShown: $0) }
+    }
+
+    private func leave(wasShown: Bool) {
+        guard isViewer else { return }
+        isViewer = false
+        coordinator.viewerLeft(wasShown: wasShown)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
     }
 
-    /// Writes `page`, calls `whenWritten`, and closes the connection.
+    /// Writes `page`, calls `whenWritten` with whether that succeeded, and closes the connection.
     private func answer(
         _ page: String,
         on channel: any Channel,
-        whenWritten: @escaping @Sendable () -> Void = {}
+        whenWritten: @escaping @Sendable (Bool) -> Void = { _ in }
     ) {
         isAnswered = true
         received = []
-        channel.writeAndFlush(channel.allocator.buffer(string: page)).whenComplete { _ in
-            whenWritten()
+        channel.writeAndFlush(channel.allocator.buffer(string: page)).whenComplete { result in
+            if case .success = result { whenWritten(true) } else { whenWritten(false) }
             channel.close(promise: nil)
         }
     }

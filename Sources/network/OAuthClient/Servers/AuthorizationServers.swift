@@ -168,7 +168,9 @@ package final class AuthorizationServers: AuthorizationServing {
         {
             return .failed(.formIsNotPasted)
         }
-        return await server.logIn(request, conversation: conversation)
+        var named = request
+        named.session = session
+        return await server.logIn(named, conversation: conversation)
     }
 
     /// Revokes `tokens`, waiting at most 10 s for the server.

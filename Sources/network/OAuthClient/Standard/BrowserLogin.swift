@@ -95,7 +95,7 @@ extension StandardLogin {
             return (transaction, try response.get())
         }
         // The login continues without waiting for the browser.
-        listener.stayForOutcome()
+        listener.stayForOutcome(of: request.session)
         tools.lingering.add(listener)
         await conversation.whenEnded { listener.show($0) }
         return (transaction, try response.get())

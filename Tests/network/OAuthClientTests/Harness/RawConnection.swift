@@ -18,6 +18,21 @@ enum RawConnection {
         return try await channel.eventLoop.submit { collector.text }.get()
     }
 
+    /// Sends `text`, and goes to the page of a rejected request if the answer leads there, as a browser does.
+    static func rejection(port: Int, _ text: String) async throws -> String {
+        let page = try await exchange(port: port, text)
+        guard let path = path(of: page), path.hasPrefix("/rejected/") else { return page }
+        return try await exchange(port: port, "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n")
+    }
+
+    /// Returns the path that `page` redirects to, without the `#` at its end, or `nil` if it is not a redirect.
+    static func path(of page: String) -> String? {
+        guard page.hasPrefix("HTTP/1.1 303 See Other\r\n") else { return nil }
+        let field = page.split(separator: "\r\n").first { $0.hasPrefix("Location: ") }
+        let location = field?.dropFirst("Location: ".count)
+        return location?.last == "#" ? location.map { String($0.dropLast()) } : nil
+    }
+
     /// Waits until the other side has closed `channel`, or until the caller's task is cancelled, as a time limit does it.
     static func end(of channel: any Channel) async throws {
         try await withTaskCancellationHandler {

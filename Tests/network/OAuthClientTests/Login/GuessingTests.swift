@@ -51,7 +51,7 @@ struct GuessingTests {
                         for _ in 0..<guesses / threads {
                             let target = "/callback?code=evil&state=\(Self.guess())"
                             let request = LoopbackListenerTests.get(target, port: Int(port))
-                            refused += Self.status(port: port, request) == "400" ? 1 : 0
+                            refused += Self.status(port: port, request) == "303" ? 1 : 0
                         }
                         return refused
                     }

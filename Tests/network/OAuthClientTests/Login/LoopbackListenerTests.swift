@@ -41,8 +41,7 @@ struct LoopbackListenerTests {
             ("/callback?error=x", 400), ("/callback?code=evil", 400), ("/callback?code=evil&state=", 400),
             ("/callback?code=evil&state=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", 400),
             ("/callback?code=evil&state=S&state=S", 400),
-            ("/callback?code=evil&state=Sx", 400), ("/callback?code=%ZZ&state=S", 400),
-            ("/callback?code=%FF&state=S", 400),
+            ("/callback?code=evil&state=Sx", 400), ("/callback?code=%ZZ&state=%53", 400),
             ("/callback", 400), ("/callback?", 400), ("/favicon.ico", 404), ("/", 404),
             ("/callback/?state=S", 404),
             ("/Callback?state=S", 404), ("//callback?state=S", 404),
@@ -54,11 +53,39 @@ struct LoopbackListenerTests {
         try await survive { address in
             let target = target.split(separator: "=S", omittingEmptySubsequences: false)
                 .joined(separator: "=" + address.state)
-            let page = try await RawConnection.exchange(
-                port: address.port,
-                LoopbackListenerTests.get(target, port: address.port)
-            )
+            let request = LoopbackListenerTests.get(target, port: address.port)
+            let page = try await RawConnection.rejection(port: address.port, request)
             #expect(page.hasPrefix("HTTP/1.1 \(status) "))
+            // Its address would stay in the browser.
+            let first = try await RawConnection.exchange(port: address.port, request)
+            let mayHoldCode = target.contains("?") || target == "/callback"
+            #expect((RawConnection.path(of: first) != nil) == mayHoldCode, "\(first)")
+            #expect(!first.contains("evil") && !first.contains(address.state))
+        }
+    }
+
+    @Test(.holds("93"), arguments: ["code=%ZZ&state=S", "code=%FF&state=S", "code=a&state=S&x=%"])
+    func `a response of this login that cannot be read is the end of it`(query: String) async throws {
+        let waiting = try await WaitingListener()
+        let (listener, address) = (waiting.listener, waiting.address)
+        let page = try await address.redirect(query.replacing("=S", with: "=" + address.state))
+        #expect(RawConnection.path(of: page)?.hasPrefix("/outcome/") == true, "\(page)")
+        #expect(try await listener.response() == .malformed)
+        await listener.close()
+    }
+
+    @Test(.holds("93")) func `the page of a rejected request is there for any Host, and leads nowhere`()
+        async throws
+    {
+        try await survive { address in
+            for name in ["evil.example", "localhost:\(address.port)"] {
+                let request = LoopbackListenerTests.get("/callback?code=evil", port: address.port, host: name)
+                let page = try await RawConnection.exchange(port: address.port, request)
+                let path = try #require(RawConnection.path(of: page))
+                let next = LoopbackListenerTests.get(path, port: address.port, host: name)
+                let shown = try await RawConnection.exchange(port: address.port, next)
+                #expect(shown.hasPrefix("HTTP/1.1 400 ") && shown.contains("Not a login"), "\(shown)")
+            }
         }
     }
 
@@ -70,7 +97,7 @@ struct LoopbackListenerTests {
                 port: address.port,
                 method: method
             )
-            let page = try await RawConnection.exchange(port: address.port, request)
+            let page = try await RawConnection.rejection(port: address.port, request)
             #expect(page.hasPrefix("HTTP/1.1 405 "))
         }
     }
@@ -93,7 +120,7 @@ struct LoopbackListenerTests {
                 separator: "\(address.port)"
             )
             let request = "GET /callback?code=evil&state=\(address.state) HTTP/1.1\r\n\(header)\r\n\r\n"
-            let page = try await RawConnection.exchange(port: address.port, request)
+            let page = try await RawConnection.rejection(port: address.port, request)
             #expect(page.hasPrefix("HTTP/1.1 400 "))
         }
     }
@@ -109,7 +136,7 @@ struct LoopbackListenerTests {
         try await survive { address in
             let request = request.split(separator: "P\r", omittingEmptySubsequences: false)
                 .joined(separator: "\(address.port)\r")
-            let page = try await RawConnection.exchange(port: address.port, request)
+            let page = try await RawConnection.rejection(port: address.port, request)
             #expect(page.hasPrefix("HTTP/1.1 400 "))
         }
     }
@@ -164,17 +191,18 @@ struct LoopbackListenerTests {
         #expect(Set(open).isDisjoint(with: ListeningSocket.all(ofProcess: "self")))
     }
 
-    @Test(.holds("90", "O6")) func `a state is accepted once`() async throws {
-        let listener = try await LoopbackListener.open(.standard(port: 0), on: eventLoop)
-        let uri = "http://127.0.0.1:\(listener.port)/callback"
-        let transaction = AuthorizationTransaction(redirectURI: uri, issuer: nil, namesIssuer: false)
-        let url = try EndpointURL("https://id.example/authorize")
-        let address = try #require(OpenedAddress(.openURL(transaction.address(at: url, profile: .fixed()))))
-        listener.expect(transaction)
-        try await address.redirect("code=first&state=\(address.state)")
+    @Test(.holds("90", "O6")) func `a state is accepted once, and a repetition is led to the outcome`()
+        async throws
+    {
+        let told = Mutex<[CallbackError]>([])
+        let waiting = try await WaitingListener { problem in told.withLock { $0.append(problem) } }
+        let (listener, address) = (waiting.listener, waiting.address)
+        let first = try await address.redirect("code=first&state=\(address.state)")
         let again = try await address.redirect("code=second&state=\(address.state)")
-        #expect(again.hasPrefix("HTTP/1.1 400 "))
+        #expect(again == first)
+        #expect(RawConnection.path(of: again)?.hasPrefix("/outcome/") == true)
         #expect(try await listener.response() == .code("first"))
+        #expect(told.withLock { $0 } == [])
         await listener.close()
     }
 
@@ -184,7 +212,11 @@ struct LoopbackListenerTests {
             for query in [
                 "code=<script>alert(1)</script>&state=%22%3E<b>", "error=<img>&error_description='\">",
             ] {
-                let page = try await address.redirect(query)
+                let target = "/callback?\(query)"
+                let page = try await RawConnection.rejection(
+                    port: address.port,
+                    LoopbackListenerTests.get(target, port: address.port)
+                )
                 #expect(!page.contains("<script>") && !page.contains("alert") && !page.contains("<img>"))
                 #expect(page.contains("Content-Security-Policy: default-src 'none'; style-src 'sha256-"))
                 #expect(page.contains("Referrer-Policy: no-referrer\r\n"))
@@ -198,7 +230,7 @@ struct LoopbackListenerTests {
         #expect(CallbackRequest.headLimit == 64 << 10)
         try await survive { address in
             let long = "GET /callback?state=" + String(repeating: "x", count: CallbackRequest.headLimit)
-            let page = try await RawConnection.exchange(port: address.port, long)
+            let page = try await RawConnection.rejection(port: address.port, long)
             #expect(page.isEmpty || page.hasPrefix("HTTP/1.1 431 "))
         }
     }
@@ -268,7 +300,7 @@ struct LoopbackListenerTests {
             }
             // With every place taken the browser still gets through: the oldest connection makes room.
             let page = try await address.redirect("code=evil&state=wrong")
-            #expect(page.hasPrefix("HTTP/1.1 400 "))
+            #expect(RawConnection.path(of: page) == "/rejected/other")
             for channel in stalled.prefix(25) { try await RawConnection.end(of: channel) }
         }
     }

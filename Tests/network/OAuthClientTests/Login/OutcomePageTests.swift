@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
+import NIOCore
+import NIOEmbedded
 import ServerSettings
 import Synchronization
 import TestSupport
@@ -29,12 +31,9 @@ struct OutcomePageTests {
 
     /// The address that the browser is taken to once the answer is taken.
     private func outcome(after query: String, at address: OpenedAddress) async throws -> String {
-        let page = try await address.redirect(query)
-        #expect(page.hasPrefix("HTTP/1.1 303 See Other\r\n"))
-        let field = page.split(separator: "\r\n").first { $0.hasPrefix("Location: ") }
-        let path = try #require(field?.dropFirst("Location: ".count))
+        let path = try #require(RawConnection.path(of: try await address.redirect(query)))
         #expect(path.hasPrefix("/outcome/") && !path.contains("?") && path.utf8.count >= 43)
-        return String(path)
+        return path
     }
 
     @Test(.holds("93"), arguments: ["code=c0de", "error=access_denied&error_description=no"])
@@ -65,7 +64,7 @@ struct OutcomePageTests {
             "/outcome/", "/outcome", path + "x", String(path.dropLast()), path + "?x",
             "/outcome/\(RandomText.make())",
         ] {
-            let page = try await RawConnection.exchange(
+            let page = try await RawConnection.rejection(
                 port: address.port,
                 LoopbackListenerTests.get(guess, port: address.port)
             )
@@ -79,16 +78,59 @@ struct OutcomePageTests {
         await listener.close()
     }
 
+    @Test(.holds("93")) func `a browser that is sent here twice sees the outcome in the second page`()
+        async throws
+    {
+        let waiting = try await WaitingListener()
+        let (listener, address) = (waiting.listener, waiting.address)
+        let path = try await outcome(after: "code=c&state=\(address.state)", at: address)
+        _ = try await listener.response()
+        listener.stayForOutcome()
+        let request = LoopbackListenerTests.get(path, port: address.port)
+        // The browser gives up the first request before it sends the second response.
+        try await RawConnection.open(port: address.port, request).close()
+        #expect(try await outcome(after: "code=c&state=\(address.state)", at: address) == path)
+        async let page = RawConnection.exchange(port: address.port, request)
+        listener.show(Self.done)
+        #expect(try await page.contains("You are logged in"))
+        await listener.waitUntilClosed()
+    }
+
+    @Test func `of two pages that wait, the first that is shown does not close the other`() throws {
+        let loop = EmbeddedEventLoop()
+        let coordinator = CallbackCoordinator(limits: LoopbackListener.Limits(), eventLoop: loop)
+        coordinator.open(.standard(port: 1))
+        coordinator.whenShown { coordinator.close() }
+        let pages = try (0..<2).map { _ in
+            let page = EmbeddedChannel(
+                handler: CallbackConnectionHandler(coordinator: coordinator),
+                loop: loop
+            )
+            try page.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+            let request = LoopbackListenerTests.get(coordinator.outcomePath, port: 1)
+            try page.writeInbound(ByteBuffer(string: request))
+            return page
+        }
+        coordinator.end(Self.done)
+        loop.run()
+        for page in pages {
+            let text = try page.readOutbound(as: ByteBuffer.self).map { String(buffer: $0) }
+            #expect(text?.contains("You are logged in") == true && !page.isActive)
+        }
+    }
+
     @Test func `a login that takes long leaves it to the terminal`() async throws {
         var limits = LoopbackListener.Limits()
         limits.outcome = .milliseconds(50)
         let waiting = try await WaitingListener(limits: limits)
         let path = try await outcome(after: "code=c&state=\(waiting.address.state)", at: waiting.address)
+        let home = try #require(SessionName("home"))
+        waiting.listener.stayForOutcome(of: home)
         let request = LoopbackListenerTests.get(path, port: waiting.address.port)
         let page = try await RawConnection.exchange(port: waiting.address.port, request)
         #expect(
             page.hasPrefix("HTTP/1.1 200 ") && page.contains("See the terminal")
-                && !page.contains("logged in")
+                && !page.contains("logged in") && page.contains("<dd dir=\"auto\">home</dd>")
         )
         await waiting.listener.close()
     }
@@ -149,19 +191,54 @@ struct OutcomePageTests {
 
     // MARK: The document
 
+    /// Returns the paragraphs of a page, and its command.
+    private func advice(_ page: CallbackPage) -> [String] {
+        let texts = page.response.matches(of: /<p>(.*?)<\/p>|<code>(.*?)<\/code>/)
+        return texts.map { String($0.1 ?? $0.2 ?? "") }
+    }
+
+    /// The remedy of a failed login, and what its page says.
+    @Test(
+        arguments: [
+            (nil, ["To try again, run:", "tokenctl login work"]),
+            (.run("tokenctl login work"), ["Run:", "tokenctl login work"]),
+            (.run("tokenctl unlock"), ["Run:", "tokenctl unlock &amp;&amp; tokenctl login work"]),
+            (.set("dpop = true"), ["Set: dpop = true", "Then run:", "tokenctl login work"]),
+            (
+                .set("scopes of [session.work], then run tokenctl login work"),
+                ["Set: scopes of [session.work]", "Then run:", "tokenctl login work"]
+            ),
+            (
+                .set("a key, then run tokenctl reload"),
+                ["Set: a key", "Then run:", "tokenctl reload &amp;&amp; tokenctl login work"]
+            ),
+            (.retry("in 30s"), ["Retry: in 30s", "Then run:", "tokenctl login work"]),
+            (.see("tokenctl status work"), ["See: tokenctl status work"]),
+        ] as [(Remedy?, [String])]
+    )
+    func `a failure names one way to another login, once`(remedy: Remedy?, said: [String]) {
+        #expect(advice(CallbackPage(Self.failed("no", remedy: remedy))) == said)
+    }
+
+    @Test(arguments: [400, 404, 405, 413, 415, 431])
+    func `a rejected request says what helps`(status: Int) {
+        for error in [CallbackError.noAnswer, .otherLogin, .refused(status: status)] {
+            let said = advice(CallbackPage(error)).joined(separator: " ")
+            #expect(said.contains("tokenctl login") || said.contains("--paste"), "\(said)")
+            #expect(CallbackError(target: error.path.utf8) == error)
+        }
+        #expect((CallbackError.refused(status: 405).text).contains("response_mode"))
+    }
+
     @Test func `a failure says why, and what to do`() {
         let plain = CallbackPage(Self.failed("the server rejected the login: access_denied")).response
-        #expect(plain.contains("<dt>Reason</dt><dd>the server rejected the login: access_denied</dd>"))
+        let reason = "the server rejected the login: access_denied"
+        #expect(plain.contains("<dt>Reason</dt><dd dir=\"auto\">\(reason)</dd>"))
         #expect(plain.contains("<code>tokenctl login work</code>") && plain.contains("id.example"))
         #expect(!plain.contains("Account") && plain.contains("class=\"bad\""))
         let command = CallbackPage(Self.failed("the agent is locked", remedy: .run("tokenctl unlock")))
             .response
-        #expect(command.contains("<code>tokenctl unlock</code>") && command.contains("same. Run:</p>"))
-        let prose = CallbackPage(Self.failed("no", remedy: .set("redirect_uri"))).response
-        #expect(prose.contains("same. Then run:</p>"))
-        #expect(
-            prose.contains("<p>Set: redirect_uri</p>") && prose.contains("<code>tokenctl login work</code>")
-        )
+        #expect(command.contains("<code>tokenctl unlock &amp;&amp; tokenctl login work</code>"))
     }
 
     @Test(.holds("93")) func `text of a server is nothing but text`() {
@@ -181,8 +258,8 @@ struct OutcomePageTests {
 
     @Test(.holds("93")) func `the page runs nothing, loads nothing, and has no style but its own`() throws {
         let pages = [
-            CallbackPage(Self.done), CallbackPage(Self.failed("x")), .unfinished, .empty,
-            CallbackPage(refusing: 431),
+            CallbackPage(Self.done), CallbackPage(Self.failed("x")), .unfinished(of: nil),
+            CallbackPage(.noAnswer), CallbackPage(.refused(status: 431)),
         ]
         for page in pages.map(\.response) {
             let style = try #require(page.firstMatch(of: /<style>([\s\S]*)<\/style>/)?.1)
