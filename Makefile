@@ -86,7 +86,7 @@ test:
 
 # ROWS="54 O17" runs only the tests and scripts of these promises and requirements.
 test-full: build
-	@Scripts/install-dependencies build curl strace python3 toml-test ssh containers ext4 xfs btrfs tpm keyring
+	@Scripts/install-dependencies build curl strace python3 toml-test ssh containers ext4 xfs btrfs tpm keyring chromium
 	$(SWIFT) build $(SWIFT_FLAGS) --build-tests
 	Scripts/check-docs $(DEBUG)
 	SWIFT='$(SWIFT)' SWIFT_FLAGS="$(SWIFT_FLAGS)" TEST_WIDTH=$(TEST_WIDTH) \
