@@ -98,6 +98,20 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/resource").count == (isReached ? 1 : 0))
         }
 
+        /// No resolver has the last one.
+        @Test(arguments: ["localhost", "api.localhost"])
+        func `an upstream on this machine is reached in the clear, and without a resolver`(
+            host: String
+        ) async throws {
+            let scene = try await Scene()
+            let upstream = "http://\(host):\(scene.issuer.port)"
+            let (proxy, urls) = try await Self.start(scene, [""], at: upstream)
+            defer { proxy.signal(.terminate) }
+            let answer = try await scene.agent.shell("curl -s -w ' %{http_code}' '\(urls[0])/resource'")
+            #expect(answer.standardOutput.hasSuffix(" 200"), "\(answer)")
+            #expect(scene.issuer.requests(to: "/resource").count == 1)
+        }
+
         @Test(.holds("230"), arguments: [false, true])
         func `each request has a proof of its own, with the nonce that the server wants`(
             wantsNonce: Bool

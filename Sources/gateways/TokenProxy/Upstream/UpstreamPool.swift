@@ -120,7 +120,7 @@ final class UpstreamPool: @unchecked Sendable {
                 bootstrap.channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture { try bound.value.join(channel) }
                 }
-                .connect(host: upstream.host, port: upstream.port).map { _ in }
+                .connect(toServer: upstream.host, port: upstream.port).map { _ in }
             }
         opened.whenFailure { [fault] in ready.fail(fault($0)) }
         ready.futureResult.whenComplete { [fault] result in
@@ -139,7 +139,7 @@ final class UpstreamPool: @unchecked Sendable {
         _ bootstrap: ClientBootstrap,
         _ connection: LoopBound<UpstreamConnection>
     ) -> EventLoopFuture<Void> {
-        bootstrap.connect(host: tunnel.proxy.host, port: tunnel.proxy.port)
+        bootstrap.connect(toServer: tunnel.proxy.host, port: tunnel.proxy.port)
             .flatMapErrorThrowing { error in
                 let reason =
                     (error as? NIOConnectionError).map(UpstreamPool.reason) ?? "connection timed out"

@@ -125,7 +125,7 @@ extension GuardedConnection {
         guard let proxy = order.tunnel?.proxy else {
             return bootstrap.connect(host: order.request.address ?? url.host, port: url.port)
         }
-        return bootstrap.connect(host: proxy.host, port: proxy.port).flatMapErrorThrowing { error in
+        return bootstrap.connect(toServer: proxy.host, port: proxy.port).flatMapErrorThrowing { error in
             throw ProxyFailure.unreachable(TransportFailure.reason(notConnected: error))
         }
     }

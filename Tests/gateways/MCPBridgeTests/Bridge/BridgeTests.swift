@@ -33,6 +33,17 @@ struct BridgeTests {
         #expect(run.agent.requests("/report").isEmpty)
     }
 
+    /// No resolver has the last one.
+    @Test(arguments: ["localhost", "LocalHost", "app.localhost"])
+    func `localhost is reached in the clear, and without a resolver`(name: String) async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address.replacing("127.0.0.1", with: name))
+        try await run.begin()
+        run.call(1)
+        #expect(try await run.text(1) == "hello")
+        #expect(try await run.finish())
+    }
+
     @Test func `requests go side by side over few connections`() async throws {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)

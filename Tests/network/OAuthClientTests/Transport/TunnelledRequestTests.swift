@@ -267,6 +267,17 @@ struct TunnelledRequestTests {
     /// `isGuarded`: a guard handles the exchange.
     @Test(.holds("88"), arguments: [(false, false), (false, true), (true, false), (true, true)])
     func `the server behind a proxy has to prove itself and match the pins`(
+    /// No resolver has the last one.
+    @Test(arguments: [("localhost", false), ("proxy.localhost", false), ("proxy.localhost", true)])
+    func `a proxy on this machine is reached without a resolver`(host: String, isGuarded: Bool) async throws {
+        let bench = try await ProxyBench(isGuarded: isGuarded)
+        let proxy = try ForwardProxy("http://\(host):\(bench.proxy.port)")
+        let choice = ProxySetting.proxy(ConfiguredProxy(proxy, coversInternal: true))
+        #expect(try await bench.send(bench.request(choice)).get().status == 200)
+        #expect(bench.proxy.connections == 1)
+        await bench.end()
+    }
+
         isTLS: Bool,
         isGuarded: Bool
     ) async throws {
