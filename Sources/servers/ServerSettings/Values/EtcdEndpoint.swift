@@ -26,8 +26,8 @@ package struct EtcdEndpoint: Hashable, Sendable {
         guard path.isEmpty || path.elementsEqual("/".utf8), !rest.contains(UInt8(ascii: "@")) else {
             return nil
         }
-        // Another program may answer for the name `localhost`.
-        guard scheme == "https" || address.place.host != "localhost" else { return nil }
+        // The HTTP library would look up the name.
+        guard scheme == "https" || !address.isLoopbackName else { return nil }
         origin = address.origin
         host = address.place.host
     }

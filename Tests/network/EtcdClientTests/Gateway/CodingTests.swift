@@ -112,6 +112,7 @@ import Text
             ("https://etcd1:2379", "https://etcd1:2379"), ("https://etcd1/", "https://etcd1"),
             ("http://127.0.0.1:2379", "http://127.0.0.1:2379"), ("http://[::1]:1", "http://[::1]:1"),
             ("http://etcd1:2379", nil), ("http://localhost:1", nil), ("http://10.0.0.1:1", nil),
+            ("http://etcd.localhost:1", nil),
             ("https://etcd1/v3", nil), ("https://a@etcd1", nil), ("etcd1:2379", nil), ("grpcs://etcd1", nil),
             ("https://etcd1?x", nil), ("https://etcd1#x", nil),
         ] as [(String, String?)]
