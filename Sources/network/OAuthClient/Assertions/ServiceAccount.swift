@@ -18,14 +18,25 @@ struct ServiceAccount {
     /// The configuration key and path of the file, for messages.
     private let origin: String
 
+    private static let remedy =
+        Remedy.set("service_account_file to the JSON file of a key that Google created")
+
     /// Parses a key file.
     ///
     /// - Parameters:
     ///   - text: The contents of the file.
     ///   - origin: The configuration key and path of the file.
-    /// - Throws: `misconfigured` if it is another kind of file. The error does not quote the file.
+    /// - Throws: `helper_failed` if the file may be incomplete, or `misconfigured` if it is another kind of
+    ///   file. The error does not quote the file.
     init(_ text: String, from origin: String) throws(RefreshFailure) {
-        let object = (try? JSONValue(parsing: text.utf8))?.object ?? JSONObject()
+        guard let value = try? JSONValue(parsing: text.utf8) else {
+            throw RefreshFailure(
+                kind: .helperFailed,
+                message: "\(origin): is not JSON",
+                remedy: ServiceAccount.remedy
+            )
+        }
+        let object = value.object ?? JSONObject()
         let place = object["token_uri"] ?? .string(AssertionGrant.serviceAccountEndpoint)
         guard object["type"]?.string?.bytewise == "service_account",
             let email = object["client_email"]?.string, !email.utf8.isEmpty,
@@ -34,7 +45,7 @@ struct ServiceAccount {
             throw RefreshFailure(
                 kind: .misconfigured,
                 message: "\(origin): contains no service account key",
-                remedy: .set("service_account_file to the JSON file of a key that Google created")
+                remedy: ServiceAccount.remedy
             )
         }
         self.email = email
@@ -82,7 +93,7 @@ struct ServiceAccount {
             )
         } catch {
             throw RefreshFailure(
-                kind: .misconfigured,
+                kind: error.failureClass,
                 message: "\(origin): private_key \(error.message)",
                 remedy: .set("service_account_file to the JSON file of a new key of the account")
             )

@@ -240,17 +240,18 @@ extension SigningKey {
         /// - Returns: A failure that names the file or command.
         func failure(of reader: SecretReader) -> RefreshFailure {
             RefreshFailure(
-                kind: mayBeUnfinished ? .helperFailed : .misconfigured,
+                kind: failureClass,
                 message: "\(reader.origin): \(message)",
                 remedy: remedy(reader.sourceKey, command: reader.commandKey)
             )
         }
 
-        /// Whether a file has this error while another program writes it.
-        private var mayBeUnfinished: Bool {
+        /// The class of the failure, which is temporary if a file has this error while another program writes
+        /// it.
+        var failureClass: FailureClass {
             switch self {
-            case .noKey, .noBase64, .unusable: true
-            case .encrypted, .severalKeys, .unsupported, .otherUse, .cannotSign, .notTaken: false
+            case .noKey, .noBase64, .unusable: .helperFailed
+            case .encrypted, .severalKeys, .unsupported, .otherUse, .cannotSign, .notTaken: .misconfigured
             }
         }
 

@@ -105,25 +105,45 @@ struct ServiceAccountGrantTests {
         try await Self.expectMistake(in: try Self.file(changes), "contains no service account key")
     }
 
-    @Test(arguments: ["{}", "[]", "secret", #"{"type":"service_account","type":"service_account"}"#])
+    @Test(arguments: ["{}", "[]"])
     func `what is no key file at all is not quoted either`(text: String) async throws {
         try await Self.expectMistake(in: try TemporaryFile(text), "contains no service account key")
     }
 
-    @Test(
-        arguments: [
-            (TestKeys.encryptedPKCS8, "is encrypted"), (TestKeys.ellipticPKCS8, "supported: RS256"),
-            ("x", "contains neither PEM nor a JWK"),
-        ] as [(String, String)]
-    )
-    func `a key that Google would not take is named`(key: String, words: String) async throws {
-        try await Self.expectMistake(in: try Self.file(["private_key": .string(key)]), words)
+    @Test(arguments: ["secret", #"{"type":"service_account","type":"service_account"}"#])
+    func `what is not JSON may still be written, and is read again`(text: String) async throws {
+        try await Self.expectMistake(in: try TemporaryFile(text), "is not JSON", .helperFailed)
     }
 
-    private static func expectMistake(in file: TemporaryFile, _ words: String) async throws {
+    @Test(arguments: [1, 20, 400]) func `a file that lacks its end is read again`(left: Int) async throws {
+        let whole = try Self.file()
+        let file = try TemporaryFile(String(try #require(File.text(whole.path)).dropLast(left)))
+        try await Self.expectMistake(in: file, "is not JSON", .helperFailed)
+    }
+
+    @Test(
+        arguments: [
+            (TestKeys.encryptedPKCS8, "is encrypted", .misconfigured),
+            (TestKeys.ellipticPKCS8, "supported: RS256", .misconfigured),
+            ("x", "contains neither PEM nor a JWK", .helperFailed),
+        ] as [(String, String, FailureClass)]
+    )
+    func `a key that Google would not take is named`(
+        key: String,
+        words: String,
+        kind: FailureClass
+    ) async throws {
+        try await Self.expectMistake(in: try Self.file(["private_key": .string(key)]), words, kind)
+    }
+
+    private static func expectMistake(
+        in file: TemporaryFile,
+        _ words: String,
+        _ kind: FailureClass = .misconfigured
+    ) async throws {
         let bench = try Bench(profile(file))
         let failure = try #require(try await AssertionGrantTests.refresh(bench).failure)
-        #expect(failure.kind == .misconfigured)
+        #expect(failure.kind == kind)
         #expect(failure.message.hasPrefix("service_account_file \(file.path): "), "\(failure)")
         #expect(failure.message.contains(words), "\(failure)")
         #expect(failure.remedy != nil && failure.remedy?.text.contains("command") == false)
