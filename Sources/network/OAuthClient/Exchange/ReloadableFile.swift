@@ -56,10 +56,17 @@ struct ReloadableFile: Sendable {
     }
 
     private func failure(_ failure: SmallFile.Failure) -> RefreshFailure {
-        RefreshFailure(
-            kind: .helperFailed,
-            message: "\(key) \(path): \(failure.message)",
-            remedy: failure.remedy
-        )
+        RefreshFailure(failure, of: "\(key) \(path)")
+    }
+}
+
+extension RefreshFailure {
+    /// Creates the failure for a configured file that cannot be read now.
+    ///
+    /// - Parameters:
+    ///   - failure: The reason the file cannot be read.
+    ///   - origin: The configuration key and path of the file.
+    init(_ failure: SmallFile.Failure, of origin: String) {
+        self.init(kind: .helperFailed, message: "\(origin): \(failure.message)", remedy: failure.remedy)
     }
 }

@@ -141,11 +141,7 @@ actor SecretReader {
         do throws(SmallFile.Failure) {
             return try SmallFile.read(path, sharedWith: access)
         } catch {
-            throw RefreshFailure(
-                kind: .helperFailed,
-                message: "\(origin): \(error.message)",
-                remedy: error.remedy
-            )
+            throw RefreshFailure(error, of: origin)
         }
     }
 

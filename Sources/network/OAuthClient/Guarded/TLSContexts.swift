@@ -4,6 +4,7 @@ import NIOSSL
 import ServerSettings
 import Synchronization
 import Text
+import TokenCore
 
 /// What guarded connections begin TLS with, kept for those with the same settings: a context has read the system's
 /// certificates.
@@ -33,7 +34,7 @@ final class TLSContexts: Sendable {
     ///
     /// With `keepsKeys`, what opens a recording of the connection is kept until somebody takes it.
     ///
-    /// - Throws: `misconfigured`.
+    /// - Throws: `helperFailed` if a file with certificates changes at this moment.
     func security(
         to url: EndpointURL,
         _ credentials: LoadedServerTrust,
@@ -54,7 +55,8 @@ final class TLSContexts: Sendable {
         configuration.shutdownTimeout = .zero
         if keepsKeys { configuration.keyLogCallback = { [keys] in keys.note($0) } }
         guard let context = try? NIOSSLContext(configuration: configuration) else {
-            throw .misconfigured("cannot start TLS with these certificates")
+            let message = "cannot start TLS with these certificates"
+            throw .helperFailed(RefreshFailure(kind: .helperFailed, message: message))
         }
         // A key that was shown to one server is not to stay.
         if identity == nil {

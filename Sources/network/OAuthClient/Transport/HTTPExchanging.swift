@@ -145,11 +145,14 @@ enum TransportFailure: Error, Equatable, Sendable {
     case oversized(String)
     /// Nothing was sent: the agent's own settings do not work.
     case misconfigured(String, remedy: Remedy? = nil)
+    /// Nothing was sent: a file or program that the connection needs failed.
+    case helperFailed(RefreshFailure)
 
     private var remedy: Remedy? {
         switch self {
         case .untrusted: .set("ca_file to the certificate of the server's CA")
         case .misconfigured(_, let remedy): remedy
+        case .helperFailed(let failure): failure.remedy
         case .unreachable, .insecure, .ambiguous, .oversized: nil
         }
     }
@@ -163,6 +166,7 @@ enum TransportFailure: Error, Equatable, Sendable {
             case .ambiguous(let message): (.ambiguous, message)
             case .oversized(let message): (.misbehaved, message)
             case .misconfigured(let message, _): (.misconfigured, message)
+            case .helperFailed(let failure): (failure.kind, failure.message)
             }
         return RefreshFailure(
             kind: kind,

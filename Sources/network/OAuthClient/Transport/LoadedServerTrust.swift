@@ -20,7 +20,7 @@ struct LoadedServerTrust: Hashable {
     ///
     /// Both happen each time, so a repaired or replaced file takes effect at once.
     ///
-    /// - Throws: `misconfigured` if the CA file cannot be read or has no certificate.
+    /// - Throws: `helperFailed` if the CA file cannot be read or has no certificate.
     init(_ trust: ServerTrust, system: SystemRoots = SystemRoots()) throws(TransportFailure) {
         pins = trust.pins
         self.system = system
@@ -28,28 +28,28 @@ struct LoadedServerTrust: Hashable {
             extraRoots = []
             return
         }
-        do {
-            let bytes = try SmallFile.read(path)
-            extraRoots = try ConfiguredTrustAnchors.read(pem: bytes)
-        } catch let error as SmallFile.Failure {
-            throw .misconfigured("ca_file \(path): \(error.message)", remedy: error.remedy)
+        let origin = "ca_file \(path)"
+        let bytes: [UInt8]
+        do throws(SmallFile.Failure) {
+            bytes = try SmallFile.read(path)
         } catch {
-            throw .misconfigured("ca_file \(path): contains no PEM certificate")
+            throw .helperFailed(RefreshFailure(error, of: origin))
         }
+        extraRoots = (try? ConfiguredTrustAnchors.read(pem: bytes)) ?? []
         guard !extraRoots.isEmpty else {
-            throw .misconfigured("ca_file \(path): contains no PEM certificate")
+            let message = "\(origin): contains no PEM certificate"
+            throw .helperFailed(RefreshFailure(kind: .helperFailed, message: message))
         }
     }
 
     /// Checks that at least one server could be trusted.
     ///
-    /// - Throws: `misconfigured` if there is no trusted authority.
+    /// - Throws: `helperFailed` if there is no trusted authority, perhaps because the system's file is being
+    ///   replaced.
     func check() throws(TransportFailure) {
         guard extraRoots.isEmpty, let lack = system.lack else { return }
-        throw .misconfigured(
-            lack,
-            remedy: .set("\(SystemRoots.variable) or ca_file to a file of CA certificates")
-        )
+        let remedy = Remedy.set("\(SystemRoots.variable) or ca_file to a file of CA certificates")
+        throw .helperFailed(RefreshFailure(kind: .helperFailed, message: lack, remedy: remedy))
     }
 
     /// The TLS settings: verification always on, TLS 1.2 or later, the system's authorities and those of

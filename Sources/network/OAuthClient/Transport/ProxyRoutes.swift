@@ -57,7 +57,8 @@ package final class ProxyRoutes: Sendable {
     ///   - choice: The setting of the session.
     ///   - credentials: The authorities that are trusted for a proxy too.
     /// - Returns: The tunnel, or `nil` if the connection is direct.
-    /// - Throws: `misconfigured` if the proxy cannot be used as configured.
+    /// - Throws: `misconfigured` if the proxy cannot be used as configured, or `helperFailed` if there are no
+    ///   credentials for it now.
     func tunnel(
         to url: EndpointURL,
         _ choice: ProxySetting,
@@ -149,7 +150,7 @@ package final class ProxyRoutes: Sendable {
             do throws(SmallFile.Failure) {
                 bytes = try SmallFile.read(path)
             } catch {
-                throw .misconfigured("\(key) \(path): \(error.message)", remedy: error.remedy)
+                throw .helperFailed(RefreshFailure(error, of: "\(key) \(path)"))
             }
         case .configured(.command(let command)):
             key = ConfiguredProxy.commandKey
@@ -158,13 +159,14 @@ package final class ProxyRoutes: Sendable {
             do throws(CommandFailure) {
                 bytes = try await commands.output(of: command, within: ProxyRoutes.commandTimeLimit)
             } catch {
-                throw .misconfigured("\(key): \(error.message)")
+                throw .helperFailed(RefreshFailure(error, of: key))
             }
         }
         defer { bytes.wipe() }
         bytes.removeLineEnd()
         guard let credentials = ProxyCredentials(bytes) else {
-            throw .misconfigured("\(key): must contain USER:PASSWORD on one line")
+            let message = "\(key): must contain USER:PASSWORD on one line"
+            throw .helperFailed(RefreshFailure(kind: .helperFailed, message: message))
         }
         if case .configured(.command(let command)) = route.credentials {
             printed.withLock { $0[command] = credentials }

@@ -128,8 +128,14 @@ final class ScriptedCommands: CommandRunning {
     private let runs = Mutex<[[String]]>([])
     private let result: Result<CommandResult, CommandFailure>
 
-    init(prints output: String = "", status: Int32 = 0) {
-        result = .success(CommandResult(status: status, standardOutput: Array(output.utf8)))
+    init(prints output: String = "", status: Int32 = 0, complains complaint: String = "") {
+        result = .success(
+            CommandResult(
+                status: status,
+                standardOutput: Array(output.utf8),
+                complaint: StandardErrorLine(standardError: Array(complaint.utf8))
+            )
+        )
     }
 
     var commands: [[String]] { runs.withLock { $0 } }

@@ -118,14 +118,36 @@ struct CertificateFaultTests {
         let none = SystemRoots(named: "/nonexistent/roots.pem")
         let credentials = try LoadedServerTrust(ServerTrust(), system: none)
         let failure = #expect(throws: TransportFailure.self) { try credentials.check() }
-        guard case .misconfigured(let message, let remedy) = failure else {
-            Issue.record("\(String(describing: failure))")
-            return
-        }
-        #expect(message == "SSL_CERT_FILE: cannot read /nonexistent/roots.pem")
-        #expect(remedy?.text.contains("ca_file") == true)
+        // The system may be replacing its file.
+        let told = try #require(failure).refreshFailure(at: try EndpointURL("https://id.example/token"))
+        #expect(told.kind == .helperFailed)
+        #expect(told.message == "id.example: SSL_CERT_FILE: cannot read /nonexistent/roots.pem")
+        #expect(told.remedy?.text.contains("ca_file") == true)
         let file = try TemporaryFile(try CertificateAuthority().certificatePEM)
         try LoadedServerTrust(ServerTrust(caFile: file.path), system: none).check()
+    }
+
+    /// `nil`: there is no file.
+    @Test(arguments: [nil, "", "-----BEGIN CERTIFICATE-----\nMIIB"])
+    func `a ca_file that is being written is read again`(content: String?) async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/ca.pem"
+        if let content { try directory.write(content, to: "ca.pem") }
+        let authority = try CertificateAuthority()
+        let identity = try authority.issue()
+        let server = try await TinyServer.start(
+            certificate: identity.certificatePEM,
+            key: identity.privateKeyPEM
+        ) { _ in [.send(Wire.ok)] }
+        let transport = HTTPTransport(eventLoop: Wire.eventLoop)
+        let url = try EndpointURL("https://127.0.0.1:\(server.port)/token")
+        let request = OutgoingRequest(url: url, trust: ServerTrust(caFile: path))
+        let told = try message(await transport.outcome(of: request))
+        #expect(told.kind == .helperFailed && told.message.contains("ca_file \(path): "), "\(told)")
+        try directory.write(authority.certificatePEM, to: "ca.pem")
+        #expect(try await transport.outcome(of: request).get().status == 200)
+        await transport.shutDown()
+        await server.stop()
     }
 
     @Test(.holds("83")) func `SSL_CERT_FILE is honored, and what is added to it counts without a restart`()

@@ -97,6 +97,13 @@ struct ProxyBench {
         return await GuardedAttempt.$current.withValue(attempt) { await transport.outcome(of: request) }
     }
 
+    /// The failure of a request through a proxy with these credentials.
+    func failure(_ credentials: ConfiguredProxy.CredentialSource) async throws -> RefreshFailure? {
+        let request = try request(choice(credentials))
+        guard case .failure(let failure) = try await send(request) else { return nil }
+        return failure.refreshFailure(at: request.url)
+    }
+
     func end() async {
         await transport.shutDown()
         await server.stop()

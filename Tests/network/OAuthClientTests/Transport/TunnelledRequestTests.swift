@@ -153,15 +153,41 @@ struct TunnelledRequestTests {
     func `a file that holds no credentials is said`(content: String) async throws {
         let bench = try await ProxyBench(credentials: "al:secret")
         let file = try TemporaryFile(content)
-        guard
-            case .failure(.misconfigured(let message, _)) = try await bench.send(
-                bench.request(bench.choice(.file(file.path)))
-            )
-        else {
-            Issue.record("\(content)")
-            return
-        }
-        #expect(message.contains("USER:PASSWORD"), "\(message)")
+        let failure = try await bench.failure(.file(file.path))
+        #expect(failure?.kind == .helperFailed)
+        #expect(failure?.message.contains("USER:PASSWORD") == true, "\(failure?.message ?? "")")
+        #expect(bench.proxy.connections == 0)
+        await bench.end()
+    }
+
+    @Test func `a file with credentials that is not there yet is read again`() async throws {
+        let bench = try await ProxyBench(credentials: "al:secret")
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/credentials"
+        let failure = try await bench.failure(.file(path))
+        #expect(failure?.kind == .helperFailed)
+        #expect(failure?.message.contains("proxy_credentials_file \(path): No such file") == true)
+        try directory.write("al:secret\n", to: "credentials")
+        #expect(try await bench.send(bench.request(bench.choice(.file(path)))).get().status == 200)
+        await bench.end()
+    }
+
+    /// A keyring that is still locked, and a password that it rejects.
+    @Test(
+        arguments: [
+            ("the keyring is locked", FailureClass.helperFailed),
+            ("wrong passphrase", .credentialRejected),
+        ]
+    )
+    func `a program that prints no credentials fails as any other`(
+        complaint: String,
+        kind: FailureClass
+    ) async throws {
+        let commands = ScriptedCommands(status: 1, complains: complaint)
+        let bench = try await ProxyBench(credentials: "al:secret", commands: commands)
+        let failure = try await bench.failure(.command(["/bin/print-it"]))
+        #expect(failure?.kind == kind)
+        #expect(failure?.message.contains("proxy_credentials_command: /bin/print-it") == true)
         #expect(bench.proxy.connections == 0)
         await bench.end()
     }
@@ -241,6 +267,17 @@ struct TunnelledRequestTests {
         await bench.end()
     }
 
+    /// No resolver has the last one.
+    @Test(arguments: [("localhost", false), ("proxy.localhost", false), ("proxy.localhost", true)])
+    func `a proxy on this machine is reached without a resolver`(host: String, isGuarded: Bool) async throws {
+        let bench = try await ProxyBench(isGuarded: isGuarded)
+        let proxy = try ForwardProxy("http://\(host):\(bench.proxy.port)")
+        let choice = ProxySetting.proxy(ConfiguredProxy(proxy, coversInternal: true))
+        #expect(try await bench.send(bench.request(choice)).get().status == 200)
+        #expect(bench.proxy.connections == 1)
+        await bench.end()
+    }
+
     @Test(.holds("88"), arguments: [false, true])
     func `an https proxy that nobody vouches for is not asked`(isGuarded: Bool) async throws {
         let bench = try await ProxyBench(
@@ -267,17 +304,6 @@ struct TunnelledRequestTests {
     /// `isGuarded`: a guard handles the exchange.
     @Test(.holds("88"), arguments: [(false, false), (false, true), (true, false), (true, true)])
     func `the server behind a proxy has to prove itself and match the pins`(
-    /// No resolver has the last one.
-    @Test(arguments: [("localhost", false), ("proxy.localhost", false), ("proxy.localhost", true)])
-    func `a proxy on this machine is reached without a resolver`(host: String, isGuarded: Bool) async throws {
-        let bench = try await ProxyBench(isGuarded: isGuarded)
-        let proxy = try ForwardProxy("http://\(host):\(bench.proxy.port)")
-        let choice = ProxySetting.proxy(ConfiguredProxy(proxy, coversInternal: true))
-        #expect(try await bench.send(bench.request(choice)).get().status == 200)
-        #expect(bench.proxy.connections == 1)
-        await bench.end()
-    }
-
         isTLS: Bool,
         isGuarded: Bool
     ) async throws {
