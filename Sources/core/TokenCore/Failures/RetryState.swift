@@ -24,9 +24,9 @@ struct RetryState: Equatable, Sendable {
         var servedUntil: Instant?
         /// The expiry of the refresh token.
         var loginEnd: Instant?
-        /// Whether the attempt sent the refresh token to refresh the login's own token.
+        /// Whether the attempt was for the session's own token, with the refresh token or without a login.
         ///
-        /// Only then does a rejection concern the login.
+        /// Only then does a rejection concern the session.
         var isAboutLogin = true
         /// The time at which the attempt began.
         ///

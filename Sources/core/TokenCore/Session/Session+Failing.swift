@@ -185,7 +185,8 @@ extension Session {
                 servedUntil: own?.isRefused == true
                     ? nil : [own?.expiresAt, own?.statedEnd].compactMap(\.self).min(),
                 loginEnd: login.knownEnd,
-                isAboutLogin: attempt.usesRefreshToken && attempt.variant == .primary,
+                isAboutLogin: attempt.variant == .primary
+                    && (attempt.usesRefreshToken || login.renewal == .withoutLogin),
                 startedAt: attempt.startedAt,
                 jitter: jitter,
                 now: moment.now
@@ -205,6 +206,11 @@ extension Session {
         if attempt.usesRefreshToken, !policy.isShared, setback.refusals.isFinal(at: moment.now) {
             let probeAt = moment.now + RetrySchedule.unexplainedRetry
             return end(.refusedWithoutReason, failure.message, login, probeAt: probeAt, at: moment)
+        }
+        if login.renewal == .withoutLogin, failure.kind == .unexplained, attempt.variant == .primary,
+            attempt.suspension?.failure.kind == .unexplained || setback.refusals.isFinal(at: moment.now)
+        {
+            return suspend(failure, attempt, login, jitter: jitter, at: moment)
         }
         let told =
             release(attempt, login, after: failure.kind)
@@ -260,7 +266,8 @@ extension Session {
             suspension.failures = (attempt.suspension?.failures ?? attempt.setback?.failures ?? 0) + 1
             let cap = RetrySchedule.cap(tokenExpiresAt: login.tokenExpiresAt, now: moment.now)
             let delay = RetrySchedule.backoff(failures: suspension.failures, cap: cap, jitter: jitter)
-            suspension.retryAt = moment.now + max(delay, failure.retryAfter ?? .zero)
+            let least = failure.kind == .unexplained ? RetrySchedule.refusalPause : .zero
+            suspension.retryAt = moment.now + max(delay, least, failure.retryAfter ?? .zero)
         }
         become(.suspended(login, suspension))
         return release(attempt, login, after: failure.kind)

@@ -106,8 +106,8 @@ enum FailureClassification {
             return answer.hadProof ? .busy : .misconfigured
         case "invalid_scope", "invalid_target": return .variantRefused
         case "invalid_request": return .unexplained
-        // The code is unknown. Repeated often enough, it ends a login.
-        default: return answer.isRefresh ? .unexplained : .busy
+        // The code is unknown. Repeated often enough, it ends a login, or suspends a session without one.
+        default: return .unexplained
         }
     }
 

@@ -145,6 +145,49 @@ import Testing
         #expect(!reply.isLoginRequired)
     }
 
+    @Test func `a refusal that nobody can explain is temporary at first, and then somebody's turn`() {
+        var script = Self.script()
+        let failure = RefreshFailure(
+            kind: .unexplained,
+            code: "x_no_such_thing",
+            message: "id.example returned 400 \"x_no_such_thing\""
+        )
+        let start = script.moment.now
+        var replies: [Reply?] = []
+        var times: [Duration] = []
+        for _ in 0..<5 {
+            let begin = script.sleepUntilWake()
+            let waiter = script.get().0
+            times.append(script.moment.now - start)
+            replies.append(script.answer(begin, .failed(failure)).reply(to: waiter))
+        }
+        #expect(times.prefix(3) == [.zero, .seconds(31), .seconds(62)])
+        #expect(replies.map { $0?.isTemporary } == [true, true, false, false, false])
+        #expect("\(replies)".contains("x_no_such_thing"))
+        #expect(!replies.contains { $0?.isLoginRequired == true })
+        #expect(script.session.status.state == .suspended)
+        let (waiter, asked) = script.get()
+        #expect(!asked.sendsRequest && asked.reply(to: waiter)?.isTemporary == false)
+        // Another failure says nothing about the refusals.
+        _ = script.fail(script.sleepUntilWake(), .unreachable)
+        #expect(script.session.status.state == .retrying)
+        #expect(script.answer(script.sleepUntilWake(), script.granted()).notified == [.refreshed])
+        #expect(script.session.status.state == .ready)
+    }
+
+    @Test func `refusals that nobody can explain count only when no token is left`() {
+        var script = Self.started()
+        let expiry = script.moment.now + .seconds(600)
+        for _ in 0..<20 where script.session.status.state != .suspended {
+            _ = script.fail(script.sleepUntilWake(), .unexplained)
+            guard script.moment.now < expiry else { continue }
+            let (waiter, effects) = script.get()
+            #expect(effects.reply(to: waiter)?.secret == SecretID(rawValue: 500))
+        }
+        #expect(script.session.status.state == .suspended)
+        #expect((.seconds(30)...Duration.seconds(120)).contains(script.moment.now - expiry))
+    }
+
     @Test func `a good token is served while the next cannot be had`() {
         var script = Self.started()
         _ = script.fail(script.sleepUntilWake(), .grantDead)

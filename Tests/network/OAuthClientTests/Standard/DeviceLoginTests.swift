@@ -140,7 +140,8 @@ struct DeviceLoginTests {
         .holds("101", "O46", "O48"),
         arguments: [
             ("access_denied", FailureClass.interactionRequired), ("expired_token", .interactionRequired),
-            ("invalid_grant", .grantDead), ("invalid_client", .clientRejected), ("something_new", .busy),
+            ("invalid_grant", .grantDead), ("invalid_client", .clientRejected),
+            ("something_new", .unexplained),
         ]
     )
     func `any other error ends the login at once`(code: String, kind: FailureClass) async throws {
