@@ -32,6 +32,17 @@ extension EndToEnd {
             #expect(scene.scene.refreshes == 0)
         }
 
+        /// Two programs may understand these as two addresses, one of them not below the session's.
+        @Test(arguments: [
+            "/..%2fother", "/..%2Fother", "/%2e%2e/other", "/%2E./other", "/../other", "/a%5c..%5cb",
+        ])
+        func `an address that leads above the session's gets no token`(path: String) async throws {
+            let scene = try await BridgeScene()
+            let result = try await scene.agent.tokenctl("mcp", "headers", scene.server.address + path)
+            #expect(result.status == 2 && result.standardOutput.isEmpty, "\(result)")
+            #expect(result.complainsInOneLine, "\(result)")
+        }
+
         @Test func `a token bound to a key is no header, but goes through the bridge`() async throws {
             let scene = try await BridgeScene(session: "dpop = true") { $0.dpop = .required }
             let refused = try await scene.agent.tokenctl("mcp", "headers", scene.server.address)

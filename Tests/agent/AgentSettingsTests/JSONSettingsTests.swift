@@ -55,6 +55,21 @@ struct JSONSettingsTests {
         #expect(backEnd.logoutURL == start + logout)
     }
 
+    @Test(arguments: [
+        ("", LifetimeUnit?.none), ("expires_in_unit = \"s\"", .seconds),
+        ("expires_in_unit = \"ms\"", .milliseconds),
+    ])
+    func `the unit of lifetimes is the configuration's, otherwise the preset's`(
+        key: String,
+        unit: LifetimeUnit?
+    ) throws {
+        for preset in ["signaling", "ecall"] {
+            let address = "preset = \"\(preset)\"\nbase_url = \"https://api.example\"\n"
+            let usual = try backEnd(address).rules.fields.expiresInUnit
+            #expect(try backEnd(address + key).rules.fields.expiresInUnit == unit ?? usual)
+        }
+    }
+
     @Test func `an address by hand counts before that of the preset`() throws {
         let backEnd = try backEnd(
             """

@@ -79,6 +79,67 @@ struct SettingsReaderTests {
         rotates = true
         """
 
+    @Test(
+        arguments: [
+            ("", LifetimeUnit.seconds), ("expires_in_unit = \"s\"", .seconds),
+            ("expires_in_unit = \"ms\"", .milliseconds),
+        ]
+    )
+    func `the unit of lifetimes reaches the server's profile`(key: String, unit: LifetimeUnit) throws {
+        let configured = try #require(try read(session(key)).sessions.first)
+        #expect(configured.profile { _ in SecretID(rawValue: 0) }.lifetimeUnit == unit)
+        let endpoints = "kind = \"oauth2\"\nclient_id = \"c\"\ntoken_endpoint = \"https://id.example/t\"\n"
+        let text = "[session.o]\n\(endpoints)flow = \"import\"\n\(key)\n"
+        let other = try #require(try read(text).sessions.first)
+        #expect(other.profile { _ in SecretID(rawValue: 0) }.lifetimeUnit == unit)
+    }
+
+    @Test func `a unit of lifetimes that is none is a mistake`() {
+        #expect(complaints(session("expires_in_unit = \"min\"")).count == 1)
+    }
+
+    /// The tables after the session, and whether a login without an ID token is of no use.
+    @Test(
+        arguments: [
+            ("", "", false), ("id_token = \"optional\"", "", false), ("id_token = \"required\"", "", true),
+            ("", "[[file]]\npath = \"/run/t\"\nsession = \"work\"", false),
+            ("", "[[file]]\npath = \"/run/t\"\nsession = \"work\"\nid_token = true", true),
+            ("id_token = \"optional\"", role, true),
+            ("", role + "subject_token_type = \"access_token\"", false),
+            ("", "[session.x]\n\(exchange)subject_token_type = \"id_token\"", true),
+            ("", "[session.x]\n\(exchange)", false),
+        ]
+    )
+    func `a login must bring the ID token that is given out or exchanged`(
+        keys: String,
+        tables: String,
+        isRequired: Bool
+    ) throws {
+        let settings = try read(session(keys + "\n" + tables + "\n"))
+        let work = try #require(settings.sessions.first { $0.name.description == "work" })
+        #expect(work.profile { _ in SecretID(rawValue: 0) }.requiresIDToken == isRequired)
+        for other in settings.sessions where other.name != work.name {
+            #expect(!other.profile { _ in SecretID(rawValue: 0) }.requiresIDToken)
+        }
+    }
+
+    private static let role = """
+        [session.deploy]
+        kind = "aws_role"
+        role_arn = "arn:aws:iam::123456789012:role/deploy"
+        from = "work"
+        region = "eu-west-1"
+
+        """
+
+    private static let exchange = """
+        issuer = "https://id.example"
+        client_id = "cli"
+        flow = "token_exchange"
+        from = "work"
+
+        """
+
     @Test(arguments: [("", false), ("dpop = true", true), ("dpop = false", false)])
     func `tokens are bound to a key where the session says so`(line: String, binds: Bool) throws {
         let session = try #require(try read(session(line)).sessions.first)

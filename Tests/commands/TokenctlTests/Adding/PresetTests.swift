@@ -20,6 +20,16 @@ struct PresetTests {
         placeholders.reduce(preset.issuer ?? preset.issuerForm) { $0.replacing($1.0, with: $1.1) }
     }
 
+    /// `read_api` alone reads, and repositories over HTTP require a scope of their own.
+    @Test func `git can push with a token of GitLab`() throws {
+        let preset = try #require(Preset(argument: "gitlab"))
+        let server = NewSessionServer(preset: preset, issuer: preset.issuer)
+        let wish = NewSession(name: "gitlab", server: server, client: NewSessionClient(id: "cli"))
+        let text = try SessionDraft(wish, try FlowAndScopes(wish, nil), nil).text
+        #expect(text.contains("scopes"), "\(text)")
+        #expect(text.contains("\"write_repository\"") && text.contains("\"read_api\""), "\(text)")
+    }
+
     @Test(.holds("190"), arguments: Preset.allValueStrings)
     func `each makes a session that the configuration takes`(name: String) async throws {
         let preset = try #require(Preset(argument: name))
