@@ -2,18 +2,26 @@
 
 import AgentProtocol
 import AgentSettings
+import CommandExecution
 import Glibc
 import ServerSettings
+import Text
+import TokenCore
 
-/// The output of the tables `[[proxy]]` and `[[endpoint]]`, and nothing else of the configuration, for
-/// `tokenctl proxy`.
+/// The output of what other programs need to connect to servers, and nothing else of the configuration: the
+/// tables `[[proxy]]` and `[[endpoint]]` for `tokenctl proxy`, and a forward proxy for `tokenctl mcp connect`.
 struct ListenerList {
+    /// The maximum run time of the program that prints credentials for a forward proxy.
+    private static let commandTimeLimit: Duration = .seconds(10)
+
     private let options: StartOptions
     private let places: AgentLocations
+    private let environment: [String: String]
     private let variables: ProxyVariables
 
     init(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
         self.options = options
+        self.environment = environment
         places = try AgentLocations(options, environment)
         variables = ProxyVariables { environment[$0] }
     }
@@ -30,11 +38,40 @@ struct ListenerList {
         Console.write(message.json.text + "\n")
     }
 
+    /// Writes the forward proxy for `server` with its credentials as one line of JSON, whose object is empty
+    /// without a proxy.
+    ///
+    /// - Throws: ``StartFailure`` if the configuration has an error.
+    func printProxy(for server: String) throws(StartFailure) {
+        try ProcessHardening.refuseInspection()
+        guard let address = ResourceAddress(server), let url = try? EndpointURL(server) else {
+            throw StartFailure(.badRequest, "--show-proxy requires a URL")
+        }
+        var message = ListenerMessage()
+        do throws(ConfigurationProblems) {
+            let setting = try clientSettings().proxy(for: address)
+            try ListenerList.naming(places.configuration.path) { () throws(ConfigurationProblem) in
+                try setting.fill(&message, for: url, variables, output)
+            }
+        } catch {
+            throw StartFailure(error)
+        }
+        Console.write(message.json.text + "\n")
+    }
+
+    /// Reads the configuration for a client, whose socket may be one of the tables `[[socket]]`.
+    private func clientSettings() throws(ConfigurationProblems) -> Settings {
+        let file = places.configuration
+        return try ConfigurationFile(path: file.path, mustExist: file.mustExist).settings(home: places.home)
+    }
+
     private func listeners() throws(StartFailure) -> [ListenerMessage] {
         let settings: Settings
         do throws(ConfigurationProblems) {
             if let text = options.listener {
-                return [try fill(SettingsReader(home: places.home).proxy(text), isConfigured: false)]
+                var listener = try SettingsReader(home: places.home).proxy(text)
+                listener.proxy = try clientSettings().proxy(of: listener.session)
+                return [try fill(listener, isConfigured: false)]
             }
             settings = try places.configuration.settings(home: places.home)
         } catch {
@@ -53,21 +90,54 @@ struct ListenerList {
         }
     }
 
-    /// Fills in the proxy variables.
+    /// Fills in the contents of files and the forward proxy.
     ///
     /// `isConfigured` means that the listener is configured, not from the command line.
     private func fill(
         _ listener: ListenerSettings,
         isConfigured: Bool
     ) throws(ConfigurationProblems) -> ListenerMessage {
-        do throws(ConfigurationProblem) {
-            return try listener.filled(variables)
-        } catch {
-            guard isConfigured else { throw ConfigurationProblems(file: "", problems: [error]) }
-            var problem = error
-            problem.key = "\(listener.title): \(error.key)"
-            throw ConfigurationProblems(file: places.configuration.path, problems: [problem])
+        let file = isConfigured ? places.configuration.path : ""
+        return try ListenerList.naming(file, isConfigured ? listener.title : nil) {
+            () throws(ConfigurationProblem) in
+            try listener.filled(variables, output)
         }
+    }
+
+    /// Adds the `file` and the `title` of a table to the error of `read`.
+    private static func naming<Value>(
+        _ file: String,
+        _ title: String? = nil,
+        _ read: () throws(ConfigurationProblem) -> Value
+    ) throws(ConfigurationProblems) -> Value {
+        do throws(ConfigurationProblem) {
+            return try read()
+        } catch {
+            var problem = error
+            if let title { problem.key = "\(title): \(error.key)" }
+            throw ConfigurationProblems(file: file, problems: [problem])
+        }
+    }
+
+    /// Returns the output of a program that prints credentials.
+    private func output(of command: [String]) throws(CommandFailure) -> [UInt8] {
+        var output = RunningProgram.Output()
+        let status: Int32
+        do throws(ProgramFailure) {
+            let inherited = EnvironmentFilter.forCommands(environment)
+            let program = try RunningProgram.start(command, environment: [:], inheriting: inherited)
+            status = try program.finish(within: ListenerList.commandTimeLimit, into: &output)
+        } catch {
+            throw CommandFailure(message: error.message)
+        }
+        guard status == 0 else {
+            let complaint = StandardErrorLine(standardError: output.errors, standardOutput: output.standard)
+            throw CommandFailure(
+                CommandResult(status: status, standardOutput: [], complaint: complaint),
+                of: command
+            )
+        }
+        return output.standard
     }
 }
 

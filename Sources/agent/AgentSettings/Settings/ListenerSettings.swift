@@ -28,10 +28,16 @@ package struct ListenerSettings: Equatable, Sendable {
 
     /// Returns the message with the content of its files, for a process that opens none.
     ///
-    /// - Parameter variables: the proxies of the environment.
+    /// - Parameters:
+    ///   - variables: the proxies of the environment.
+    ///   - run: runs a program that prints credentials for the forward proxy.
     /// - Returns: the message.
-    /// - Throws: ``ConfigurationProblem`` with a key of this table if a file cannot be read.
-    package func filled(_ variables: ProxyVariables) throws(ConfigurationProblem) -> ListenerMessage {
+    /// - Throws: ``ConfigurationProblem`` with a key of this table if a file cannot be read or the program
+    ///   fails.
+    package func filled(
+        _ variables: ProxyVariables,
+        _ run: ([String]) throws(CommandFailure) -> [UInt8]
+    ) throws(ConfigurationProblem) -> ListenerMessage {
         var message = message
         if let path = message.authorityFile {
             let text = try ListenerSettings.text("ca_file", path)
@@ -40,56 +46,14 @@ package struct ListenerSettings: Equatable, Sendable {
             }
             message.authorities = text
         }
-        try fillProxy(of: &message, variables)
+        // An upstream without TLS is on this machine.
+        if let upstream = message.upstream.flatMap({ try? EndpointURL($0) }), upstream.isTLS {
+            try proxy.fill(&message, for: upstream, variables, run)
+        }
         return message
     }
 
-    /// Adds the forward proxy to the message: the program that listens has neither the session nor this
-    /// environment.
-    private func fillProxy(
-        of message: inout ListenerMessage,
-        _ variables: ProxyVariables
-    ) throws(ConfigurationProblem) {
-        // An upstream without TLS is on this machine.
-        guard let upstream = message.upstream.flatMap({ try? EndpointURL($0) }), upstream.isTLS else {
-            return
-        }
-        switch proxy {
-        case .direct: return
-        case .environment:
-            do throws(ForwardProxyURLError) {
-                let found = try variables.proxy(for: upstream.host, port: upstream.port)
-                message.forwardProxy = found?.proxy.description
-                message.forwardProxyCredentials = found?.credentials?.text
-            } catch {
-                throw ConfigurationProblem(key: variables.name, message: "\(error)")
-            }
-        case .proxy(let configured):
-            guard configured.coversInternal || !ForwardProxy.isInternal(upstream.host) else { return }
-            message.forwardProxy = configured.proxy.description
-            switch configured.credentials {
-            case .none: break
-            case .file(let path):
-                var text = try ListenerSettings.text(ConfiguredProxy.fileKey, path)
-                while text.utf8.last == UInt8(ascii: "\n") || text.utf8.last == UInt8(ascii: "\r") {
-                    text = String(decoding: text.utf8.dropLast(), as: UTF8.self)
-                }
-                guard ProxyCredentials(text.utf8) != nil else {
-                    let message = "\(path) must contain USER:PASSWORD on one line"
-                    throw ConfigurationProblem(key: ConfiguredProxy.fileKey, message: message)
-                }
-                message.forwardProxyCredentials = text
-            case .command:
-                let remedy = Remedy.set("proxy_credentials_file")
-                throw ConfigurationProblem(
-                    key: ConfiguredProxy.commandKey,
-                    message: "cannot be used for listeners \(remedy.parenthesized)"
-                )
-            }
-        }
-    }
-
-    private static func text(_ key: String, _ path: String) throws(ConfigurationProblem) -> String {
+    fileprivate static func text(_ key: String, _ path: String) throws(ConfigurationProblem) -> String {
         do throws(ConfigurationFileError) {
             let file = try OpenedFile(path)
             guard file.size <= OpenedFile.maximumSize else {
@@ -99,5 +63,67 @@ package struct ListenerSettings: Equatable, Sendable {
         } catch {
             throw ConfigurationProblem(key: key, message: "\(path) \(error.message)")
         }
+    }
+}
+
+extension ProxySetting {
+    /// Adds the forward proxy for `url` and its credentials to `message`: the program that connects has neither
+    /// the configuration nor the agent's environment.
+    ///
+    /// - Parameters:
+    ///   - message: the message, which is unchanged for direct connections.
+    ///   - url: the server.
+    ///   - variables: the proxies of the environment.
+    ///   - run: runs a program that prints credentials.
+    /// - Throws: ``ConfigurationProblem`` with the key of the proxy or of its credentials.
+    package func fill(
+        _ message: inout ListenerMessage,
+        for url: EndpointURL,
+        _ variables: ProxyVariables,
+        _ run: ([String]) throws(CommandFailure) -> [UInt8]
+    ) throws(ConfigurationProblem) {
+        switch self {
+        case .direct: return
+        case .environment:
+            do throws(ForwardProxyURLError) {
+                let found = try variables.proxy(for: url.host, port: url.port)
+                message.forwardProxy = found?.proxy.description
+                message.forwardProxyCredentials = found?.credentials?.text
+            } catch {
+                throw ConfigurationProblem(key: variables.name, message: "\(error)")
+            }
+        case .proxy(let configured):
+            guard configured.coversInternal || !ForwardProxy.isInternal(url.host) else { return }
+            message.forwardProxy = configured.proxy.description
+            message.forwardProxyCredentials = try configured.credentials.read(run)?.text
+        }
+    }
+}
+
+extension ConfiguredProxy.CredentialSource {
+    fileprivate func read(
+        _ run: ([String]) throws(CommandFailure) -> [UInt8]
+    ) throws(ConfigurationProblem) -> ProxyCredentials? {
+        let (key, origin): (String, String)
+        var bytes: [UInt8]
+        switch self {
+        case .none: return nil
+        case .file(let path):
+            (key, origin) = (ConfiguredProxy.fileKey, path)
+            bytes = Array(try ListenerSettings.text(key, path).utf8)
+        case .command(let command):
+            (key, origin) = (ConfiguredProxy.commandKey, command[0])
+            do throws(CommandFailure) {
+                bytes = try run(command)
+            } catch {
+                throw ConfigurationProblem(key: key, message: error.message)
+            }
+        }
+        defer { bytes.wipe() }
+        bytes.removeLineEnd()
+        guard let credentials = ProxyCredentials(bytes) else {
+            throw ConfigurationProblem(key: key, message: "\(origin) must contain USER:PASSWORD on one line")
+        }
+        return credentials
     }
 }

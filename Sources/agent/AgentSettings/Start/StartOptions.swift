@@ -21,6 +21,8 @@ package struct StartOptions: Equatable, Sendable {
         case removeTokenFiles
         /// Print the tables `[[proxy]]` and `[[endpoint]]`, for the program that serves them.
         case listListeners
+        /// Print the forward proxy for a server of a session, for a program that connects to it.
+        case showProxy(for: String)
         /// Write the key files of a new fleet named `name`, for `tokenctl fleet`.
         case makeFleetKey(name: String, file: String)
         /// Put a new key into these files.
@@ -132,6 +134,7 @@ extension StartOptions {
         case "--stage-fleet-key": try be(.stageFleetKey(file: path()))
         case "--activate-fleet-key": try be(.activateFleetKey(file: path()))
         case "--listener": listener = try value()
+        case "--show-proxy": try be(.showProxy(for: value()))
         case "--log-level": logLevel = try StartOptions.level(value())
         case "--readiness-fd": readiness = try StartOptions.number(name, value())
         case "--parent": parent = try StartOptions.number(name, value())

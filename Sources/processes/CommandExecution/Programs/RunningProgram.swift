@@ -4,12 +4,14 @@ import CHardening
 import Glibc
 
 /// A running program whose output is collected until it exits, writes too much or exceeds its time limit.
-struct RunningProgram {
+package struct RunningProgram {
     /// The bytes that a program wrote; the caller wipes them, because they may contain a secret.
-    struct Output {
-        var standard: [UInt8] = []
+    package struct Output {
+        package var standard: [UInt8] = []
         /// The first ``CommandLimits/errors`` bytes of standard error; the rest is read and discarded.
-        var errors: [UInt8] = []
+        package var errors: [UInt8] = []
+
+        package init() {}
     }
 
     /// The program's name for messages, without arguments, which may contain more than a log should.
@@ -24,7 +26,7 @@ struct RunningProgram {
     /// Starts the program of `words` in a new process group.
     ///
     /// - Throws: ``ProgramFailure`` if no pipe can be created or the program cannot be executed.
-    static func start(
+    package static func start(
         _ words: [String],
         environment own: [String: String],
         inheriting environment: [String: String]
@@ -78,7 +80,7 @@ struct RunningProgram {
     /// - Returns: The exit status, or 128 + signal number.
     /// - Throws: ``ProgramFailure`` if the program exceeds `timeLimit`, writes more than `limit` bytes or
     ///   cannot be watched.
-    func finish(
+    package func finish(
         within timeLimit: Duration,
         into collected: inout Output,
         atMost limit: Int = CommandLimits.output
