@@ -281,12 +281,13 @@ let package = Package(
         .target(
             name: "MCPBridge",
             dependencies: [
-                "ServerSettings", "Text", "AgentProtocol", "CommandCore", "ServerCertificates",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                "ForwardProxy", "ServerSettings", "Text", "AgentProtocol", "CommandCore",
+                "ServerCertificates",
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
             ],
             swiftSettings: cold
         ),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import NIOCore
 import NIOSSL
 
 /// A certificate and its private key.
@@ -15,6 +16,12 @@ package struct TLSIdentity: Sendable {
         self.certificatePEM = certificatePEM
         self.privateKeyPEM = privateKeyPEM
         self.publicKeyHash = publicKeyHash
+    }
+
+    /// Adds TLS to a new connection of a server with this identity.
+    package func secure(_ channel: any Channel) throws {
+        let context = try serverContext(maximumVersion: nil, clientAuthority: nil)
+        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
     }
 
     /// Creates the TLS settings of a server with this identity.

@@ -22,10 +22,11 @@ enum TokenagentMCP {
 
     private static func serve(_ order: BridgeOptions) async throws(AgentError) {
         let signs = try ShutdownSignals()
+        let variables = ProxyVariables { name in unsafe getenv(name).map { unsafe String(cString: $0) } }
         let bridge = try Bridge(
             ResourceSession(order.address, order.endpoint),
             authorities: order.authorities,
-            variables: ProxyVariables { name in unsafe getenv(name).map { unsafe String(cString: $0) } },
+            proxy: ResourceProxy.find(for: order.address, variables),
             descriptors: (STDIN_FILENO, STDOUT_FILENO),
             on: MultiThreadedEventLoopGroup(numberOfThreads: 1)
         )

@@ -74,6 +74,102 @@ extension EndToEnd {
             await proxy.stop()
         }
 
+        /// A way to name a proxy: its scheme, the table with the keys, and the key for its credentials.
+        enum Naming: CaseIterable {
+            case sessionInClear
+            case sessionOverTLS
+            case everySession
+
+            var isTLS: Bool { self == .sessionOverTLS }
+        }
+
+        @Test(.holds("88"), arguments: Naming.allCases)
+        func `tokenctl mcp connect and tokenctl proxy go through the proxy of the configuration`(
+            naming: Naming
+        ) async throws {
+            let authority = try CertificateAuthority()
+            let identity = try authority.issue(for: ["mcp.example"])
+            let own = try authority.issue()
+            let server = try MCPDouble()
+            let front = try await ConnectProxy.start(before: server.port) { try identity.secure($0) }
+            let proxy = try await ConnectProxy.start(
+                credentials: "al:secret",
+                places: ["mcp.example:443": front.port]
+            ) { if naming.isTLS { try own.secure($0) } }
+            let keys = """
+                proxy = "\(naming.isTLS ? "https" : "http")://127.0.0.1:\(proxy.port)"
+                proxy_credentials_command = ["/bin/echo", "al:secret"]
+                """
+            let session = """
+                resources = ["https://mcp.example/mcp"]
+                hosts = ["mcp.example"]
+                ca_file = "CA_FILE"
+                """
+            let scene = try await Scene(
+                session: naming == .everySession ? session : "\(session)\n\(keys)",
+                more: naming == .everySession ? "[agent]\n\(keys)\n" : ""
+            )
+            let agent = scene.agent
+            let file = try agent.home.write(authority.certificatePEM, to: "ca.pem")
+            let table = """
+                [[proxy]]
+                name = "api"
+                listen = "127.0.0.1:0"
+                upstream = "https://mcp.example"
+                session = "work"
+                ca_file = "CA_FILE"
+                """
+            let text = try #require(File.text(agent.configurationPath)) + "\n" + table
+            try agent.configure(text.replacing("CA_FILE", with: file))
+            try await agent.start()
+            try await scene.logIn()
+            let connect = ["mcp", "connect", "--ca-file", file, "https://mcp.example/mcp"]
+            let result = try await agent.tokenctl(connect, input: BridgeScene.conversation)
+            #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
+            #expect(result.standardOutput.contains(#""text":"hello""#), "\(result)")
+            #expect(proxy.requests.contains { $0.hasPrefix("CONNECT mcp.example:443 ") })
+            let token = try await scene.token()
+            #expect(server.requests.allSatisfy { $0.token == token })
+            // The issuer is reached in the clear, where the session names the proxy.
+            #expect(naming != .everySession || !proxy.relayed.contains(token))
+            // Both the table and a proxy without one.
+            let alone = ["proxy", "work", "--upstream", "https://mcp.example", "--ca-file", file]
+            for (words, name) in [(["proxy"], "api "), (alone, "work ")] {
+                let count = server.requests.count { $0.body == "{}" }
+                let served = try agent.startTokenctl(words)
+                let url = String(try await served.outputLine(containing: name).dropFirst(name.count))
+                let answer = try await agent.shell("curl -s --max-time 60 -d '{}' '\(url)/mcp'")
+                #expect(server.requests.count { $0.body == "{}" } == count + 1, "\(answer)")
+                served.signal(.terminate)
+                _ = try await served.finish()
+            }
+            await proxy.stop()
+            await front.stop()
+        }
+
+        @Test(.holds("88")) func `a program without credentials for the proxy lets nothing past it`()
+            async throws
+        {
+            let proxy = try await ConnectProxy.start()
+            let agent = try AgentUnderTest(
+                configuration: """
+                    [agent]
+                    proxy = "http://127.0.0.1:\(proxy.port)"
+                    proxy_credentials_command = ["/bin/sh", "-c", "echo the keyring is locked >&2; exit 3"]
+                    """
+            )
+            let result = try await agent.tokenctl("mcp", "connect", "https://mcp.example/mcp")
+            #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
+            #expect(
+                result.standardError.contains(
+                    "proxy_credentials_command: /bin/sh: exit status 3: the keyring is locked"
+                ),
+                "\(result)"
+            )
+            #expect(proxy.connections == 0)
+            await proxy.stop()
+        }
+
         @Test(.holds("88")) func `a proxy for all sessions leaves this machine alone, and doctor says so`()
             async throws
         {

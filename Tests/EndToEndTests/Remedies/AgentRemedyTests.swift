@@ -285,20 +285,6 @@ extension EndToEnd {
             #expect(!after.standardOutput.contains("keeps its sessions in"), "\(after)")
         }
 
-        @Test(arguments: ["NO_PROXY=mcp.example.com", "HTTPS_PROXY=http://127.0.0.1:9"])
-        func `a proxy that MCP clients cannot use is not named, or not used`(set: String) async throws {
-            let scene = try await Scene()
-            try await scene.agent.start()
-            let connect = "tokenctl mcp connect https://mcp.example.com/mcp </dev/null"
-            let before = try await scene.paste("HTTPS_PROXY=https://127.0.0.1:9 \(connect)")
-            let remedy = "NO_PROXY to include mcp.example.com, or HTTPS_PROXY to an http:// proxy"
-            #expect(before.status == 2 && PrintedRemedy(before, holding: remedy) != nil, "\(before)")
-            let after = try await scene.paste(
-                "HTTPS_PROXY=https://127.0.0.1:9; export HTTPS_PROXY; \(set) \(connect)"
-            )
-            #expect(!after.standardError.contains("PROXY"), "\(after)")
-        }
-
         /// A token in hand, and the agent stopped by `signal` in the background.
         private func stopped() async throws -> (scene: Scene, token: String, pid: pid_t) {
             let scene = try await Scene()

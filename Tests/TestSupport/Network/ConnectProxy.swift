@@ -30,10 +30,13 @@ package final class ConnectProxy: Sendable {
     private let credentials: String?
     /// The ports on this machine that replace other servers, by `HOST:PORT`.
     private let places: [String: Int]
+    /// The port to which all connections are relayed without a request, or `nil` for a proxy.
+    fileprivate let server: Int?
 
-    private init(_ credentials: String?, _ places: [String: Int]) {
+    private init(_ credentials: String?, _ places: [String: Int], _ server: Int?) {
         self.credentials = credentials
         self.places = places
+        self.server = server
     }
 
     /// Starts a proxy.
@@ -41,15 +44,17 @@ package final class ConnectProxy: Sendable {
     /// - Parameters:
     ///   - credentials: the required `USER:PASSWORD`.
     ///   - places: the ports to which connections to `HOST:PORT` are redirected.
+    ///   - server: the port of a server on this machine. With `prepare`, it then also serves TLS.
     ///   - prepare: adds TLS to a new connection.
     /// - Returns: the listening proxy.
     /// - Throws: an error if the proxy cannot listen.
     package static func start(
         credentials: String? = nil,
         places: [String: Int] = [:],
+        before server: Int? = nil,
         prepare: @escaping @Sendable (any Channel) throws -> Void = { _ in }
     ) async throws -> ConnectProxy {
-        let proxy = ConnectProxy(credentials, places)
+        let proxy = ConnectProxy(credentials, places, server)
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 64)
             .childChannelInitializer { channel in
@@ -117,6 +122,14 @@ private final class ConnectHandler: ChannelInboundHandler, RemovableChannelHandl
         self.proxy = proxy
     }
 
+    func channelActive(context: ChannelHandlerContext) {
+        if let server = proxy.server {
+            hasAsked = true
+            relay(to: server, context)
+        }
+        context.fireChannelActive()
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         guard !hasAsked else {
@@ -149,15 +162,15 @@ private final class ConnectHandler: ChannelInboundHandler, RemovableChannelHandl
                 }
                 return
             }
-            client.writeAndFlush(
-                ByteBuffer(string: "HTTP/1.1 200 Connection established\r\n\r\n"),
-                promise: nil
-            )
             bound.value.join(client, server)
         }
     }
 
     private func join(_ client: any Channel, _ server: any Channel) {
+        if proxy.server == nil {
+            let answer = ByteBuffer(string: "HTTP/1.1 200 Connection established\r\n\r\n")
+            client.writeAndFlush(answer, promise: nil)
+        }
         let (there, back) = (PassingHandler(to: server, proxy), PassingHandler(to: client, proxy))
         guard (try? server.pipeline.syncOperations.addHandler(back)) != nil,
             (try? client.pipeline.syncOperations.addHandler(there)) != nil

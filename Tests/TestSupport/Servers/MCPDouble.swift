@@ -42,7 +42,8 @@ package final class MCPDouble: Sendable {
         return server
     }
 
-    package var origin: String { "http://127.0.0.1:\(server.port)" }
+    package var port: Int { server.port }
+    package var origin: String { "http://127.0.0.1:\(port)" }
     /// The URL of the protected resource.
     package var address: String { origin + "/mcp" }
     package var connections: Int { server.connections }

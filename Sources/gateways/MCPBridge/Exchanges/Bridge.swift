@@ -3,7 +3,6 @@
 import AgentProtocol
 import CommandCore
 import NIOCore
-import ServerSettings
 import Synchronization
 import Text
 
@@ -42,7 +41,7 @@ package final class Bridge: Sendable {
     /// - Parameters:
     ///   - source: the session that provides the tokens.
     ///   - authorities: a file with CA certificates to trust in addition to the system's.
-    ///   - variables: the forward proxies of the environment.
+    ///   - proxy: the forward proxy, or `nil` for direct connections.
     ///   - descriptors: the file descriptors of the client's messages and of the server's.
     ///   - drainLimit: the maximum time for pending responses after the end of the input.
     ///   - messageLimit: the maximum size of a message in either direction, in bytes.
@@ -52,7 +51,7 @@ package final class Bridge: Sendable {
     package init(
         _ source: ResourceSession,
         authorities: String? = nil,
-        variables: ProxyVariables = .none,
+        proxy: ResourceProxy? = nil,
         descriptors: (input: Int32, output: Int32),
         drainLimit: Duration = Bridge.drainLimit,
         messageLimit: Int = BridgeLimits.message,
@@ -62,7 +61,7 @@ package final class Bridge: Sendable {
         transport = try ResourceTransport(
             to: source.address,
             authorities: authorities,
-            variables: variables,
+            proxy: proxy,
             on: group
         )
         requests = AuthorizedRequests(transport, ResourceTokenSource(source), at: source.address.server.place)

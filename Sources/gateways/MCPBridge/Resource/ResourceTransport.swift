@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import AsyncHTTPClient
+import ForwardProxy
 import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import ServerCertificates
-import ServerSettings
 import Text
 
 /// The HTTP/1.1 transport to the server, with persistent connections, no redirects and no decompression.
 ///
-/// A request is never repeated here, because the server may have processed it. If the environment names a
-/// forward proxy, the HTTP library connects through that proxy, without TLS to the proxy.
+/// A request is never repeated here, because the server may have processed it.
 final class ResourceTransport: Sendable {
-    /// One client for each address of a server on this machine, tried in their order, otherwise one client.
-    private let clients: [HTTPClient]
-    private let address: String
+    private let loop: any EventLoop
+    private let pool: ResourceConnectionPool
+    private let proxy: ForwardProxy?
+    /// The path and query of all requests.
+    private let target: String
+    private let host: String
     /// The origin of the server, for error messages.
     private let server: String
 
@@ -27,125 +28,112 @@ final class ResourceTransport: Sendable {
     /// - Parameters:
     ///   - address: the URL of all requests. A fragment is not sent.
     ///   - authorities: a PEM file with CA certificates to trust in addition to the system's.
-    ///   - variables: the forward proxies of the environment.
+    ///   - proxy: the forward proxy, or `nil` for direct connections.
     ///   - group: the event loops to use.
     /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used, or `misconfigured` if
-    ///   the forward proxy cannot be used.
+    ///   TLS cannot be prepared.
     init(
         to address: ResourceAddress,
         authorities: String?,
-        variables: ProxyVariables,
+        proxy: ResourceProxy?,
         on group: any EventLoopGroup
     ) throws(AgentError) {
-        var handshake = TLSConfiguration.makeClientConfiguration()
-        handshake.minimumTLSVersion = .tlsv12
-        handshake.certificateVerification = .fullVerification
-        handshake.trustRoots = SystemRoots().trustRoots
-        if let authorities {
-            handshake.additionalTrustRoots = [.certificates(try ResourceTransport.certificates(authorities))]
+        let roots = try authorities.map(ResourceTransport.certificates) ?? []
+        let name = address.server.place.host
+        let bare = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
+        var tunnel: ProxyTunnel?
+        if let proxy {
+            do throws(ProxyFailure) {
+                tunnel = try ProxyTunnel(proxy.proxy, credentials: proxy.credentials, authorities: roots)
+            } catch {
+                throw AgentError(.misconfigured, error.message(of: proxy.proxy))
+            }
         }
-        var pool = HTTPClient.Configuration.ConnectionPool(
-            idleTimeout: .seconds(50),
-            concurrentHTTP1ConnectionsPerHostSoftLimit: 2 * BridgeLimits.exchanges
+        loop = group.next()
+        pool = ResourceConnectionPool(
+            to: bare,
+            address.server.place.port ?? 443,
+            tls: address.server.isClear ? nil : try ResourceTransport.context(for: bare, trusting: roots),
+            tunnel: tunnel,
+            on: loop
         )
-        pool.retryConnectionEstablishment = false
-        var configuration = HTTPClient.Configuration(
-            tlsConfiguration: handshake,
-            redirectConfiguration: .disallow,
-            timeout: .init(connect: .seconds(10)),
-            connectionPool: pool,
-            decompression: .disabled
-        )
-        configuration.httpVersion = .http1Only
-        configuration.proxy = try ResourceTransport.proxy(for: address, variables)
-        // The identity is checked before a byte of the request is sent.
-        if !address.server.isClear {
-            let identity = ServerIdentity(host: address.server.place.host)
-            configuration.http1_1ConnectionDebugInitializer = { identity.admit($0) }
-        }
-        // The name of this machine is never looked up in DNS.
-        let host = address.server.place.host
-        let resolutions = address.server.isLoopbackName ? LocalhostName.addresses.map { [host: $0] } : [[:]]
-        clients = resolutions.map { resolution in
-            configuration.dnsOverride = resolution
-            return HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
-        }
+        self.proxy = proxy?.proxy
+        let rest = address.text.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3)
+        let path = rest.drop { !"/?#".utf8.contains($0) }.prefix { $0 != UInt8(ascii: "#") }
+        let text = String(decoding: Array(path), as: UTF8.self)
+        target = text.hasPrefix("/") ? text : "/" + text
+        host = address.server.hostRule
         server = address.server.origin
-        self.address = String(
-            decoding: Array(address.text.utf8.prefix { $0 != UInt8(ascii: "#") }),
-            as: UTF8.self
-        )
     }
 
     /// Sends a request and returns when the head of its response has arrived.
     func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceResponse {
-        var outgoing = HTTPClientRequest(url: address)
-        outgoing.method = HTTPMethod(rawValue: request.method.rawValue)
-        outgoing.headers = HTTPHeaders(request.fields.map { ($0.name, $0.value) })
-        outgoing.headers.add(name: "accept-encoding", value: "identity")
-        outgoing.headers.add(name: "user-agent", value: "tokenagent-mcp/\(AgentRelease.version)")
-        if request.method == .post { outgoing.body = .bytes(ByteBuffer(bytes: request.body)) }
-        let incoming: HTTPClientResponse
+        var headers = HTTPHeaders([("host", host)] + request.fields.map { ($0.name, $0.value) })
+        headers.add(name: "accept-encoding", value: "identity")
+        headers.add(name: "user-agent", value: "tokenagent-mcp/\(AgentRelease.version)")
+        var body: ByteBuffer?
+        if request.method == .post {
+            headers.add(name: "content-length", value: "\(request.body.count)")
+            body = ByteBuffer(bytes: request.body)
+        }
+        let head = HTTPRequestHead(
+            version: .http1_1,
+            method: HTTPMethod(rawValue: request.method.rawValue),
+            uri: target,
+            headers: headers
+        )
+        let response = ArrivingResponse(on: loop)
+        let incoming: HTTPResponseHead
         do {
-            incoming = try await execute(outgoing)
+            incoming = try await response.head { [pool, body] in pool.send(head, body, for: response) }
         } catch {
-            throw RPCFailure(explaining: error, of: server)
+            throw RPCFailure(explaining: error, of: server, through: proxy)
         }
         let size = incoming.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
         guard size <= BridgeLimits.head, incoming.headers.count <= BridgeLimits.fields else {
+            response.abandon()
             throw RPCFailure(.failed, "the server's response headers are too large")
         }
         return ResourceResponse(
             status: Int(incoming.status.code),
             fields: incoming.headers.map { (name: $0.name.bytewise.lowercased.text, value: $0.value) },
-            body: ReplyBody(body: incoming.body)
+            body: ReplyBody(response)
         )
-    }
-
-    /// Sends `request` to the first address that accepts a connection.
-    private func execute(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
-        for client in clients.dropLast() {
-            do {
-                return try await client.execute(request, deadline: .distantFuture)
-            } catch let error as IOError where [ECONNREFUSED, EADDRNOTAVAIL].contains(error.errnoCode) {
-                continue
-            }
-        }
-        return try await clients[clients.count - 1].execute(request, deadline: .distantFuture)
     }
 
     /// Closes all connections.
     func shutDown() async {
-        for client in clients { try? await client.shutdown() }
+        try? await loop.submit { [pool] in pool.close() }.get()
     }
 
-    private static func proxy(
-        for address: ResourceAddress,
-        _ variables: ProxyVariables
-    ) throws(AgentError) -> HTTPClient.Configuration.Proxy? {
-        // A server without TLS is on this machine, so no proxy is used.
-        guard !address.server.isClear, let port = address.server.place.port else { return nil }
-        let name = address.server.place.host
-        let host = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
-        let found: (proxy: ForwardProxy, credentials: ProxyCredentials?)?
-        do throws(ForwardProxyURLError) {
-            found = try variables.proxy(for: host, port: port)
+    /// Returns the TLS settings for `host`.
+    private static func context(
+        for host: String,
+        trusting authorities: [NIOSSLCertificate]
+    ) throws(AgentError) -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        // The other end of a connection may be a proxy, so ``ServerIdentity`` compares an IP address.
+        configuration.certificateVerification =
+            IPAddress(host) == nil ? .fullVerification : .noHostnameVerification
+        configuration.applicationProtocols = ["http/1.1"]
+        configuration.trustRoots = SystemRoots().trustRoots
+        if !authorities.isEmpty { configuration.additionalTrustRoots = [.certificates(authorities)] }
+        do {
+            return try NIOSSLContext(configuration: configuration)
         } catch {
-            throw AgentError(.misconfigured, "\(variables.name) \(error)")
+            throw AgentError(.misconfigured, "cannot load the CA certificates")
         }
-        guard let found else { return nil }
-        guard !found.proxy.isTLS else {
-            throw AgentError(
-                .misconfigured,
-                "\(variables.name): tokenctl mcp connect does not support https:// proxies",
-                remedy: .set("NO_PROXY to include \(name), or \(variables.name) to an http:// proxy")
-            )
+    }
+
+    /// Returns the reason that there is no connection.
+    static func reason(_ error: any Error) -> String {
+        switch error {
+        case let error as NIOConnectionError:
+            error.connectionErrors.last.map { reason($0.error) } ?? "the host name cannot be resolved"
+        case let error as IOError: systemMessage(error.errnoCode)
+        default: "connection timed out"
         }
-        return .server(
-            host: found.proxy.host,
-            port: found.proxy.port,
-            authorization: found.credentials.map { .basic(credentials: Base64.encoded($0.text.utf8)) }
-        )
     }
 
     private static func certificates(_ path: String) throws(AgentError) -> [NIOSSLCertificate] {
@@ -160,11 +148,23 @@ final class ResourceTransport: Sendable {
 }
 
 /// The body of a response, in pieces.
+///
+/// The connection is closed if the body is dropped before its end.
 struct ReplyBody: Sendable {
-    fileprivate let body: HTTPClientResponse.Body
+    fileprivate final class Reader: Sendable {
+        let response: ArrivingResponse
+
+        init(_ response: ArrivingResponse) { self.response = response }
+
+        deinit { response.abandon() }
+    }
+
+    private let reader: Reader
+
+    fileprivate init(_ response: ArrivingResponse) { reader = Reader(response) }
 
     struct Iterator {
-        fileprivate var pieces: HTTPClientResponse.Body.AsyncIterator
+        fileprivate let reader: Reader
 
         /// Waits for the next bytes.
         ///
@@ -172,49 +172,47 @@ struct ReplyBody: Sendable {
         /// - Throws: ``RPCFailure`` if the connection breaks off.
         mutating func next() async throws(RPCFailure) -> [UInt8]? {
             do {
-                return try await pieces.next().map { Array($0.readableBytesView) }
+                return try await reader.response.nextPiece().map { Array($0.readableBytesView) }
             } catch {
                 throw RPCFailure(explaining: error)
             }
         }
     }
 
-    func makeAsyncIterator() -> Iterator { Iterator(pieces: body.makeAsyncIterator()) }
+    func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
 }
 
 extension RPCFailure {
-    /// Creates an error that explains an error of the HTTP library to a user.
-    fileprivate init(explaining error: any Error, of server: String = "the server") {
+    /// Creates an error that explains an error of the connection to a user.
+    fileprivate init(
+        explaining error: any Error,
+        of server: String = "the server",
+        through proxy: ForwardProxy? = nil
+    ) {
         let message =
             switch error {
-            case let error as NIOConnectionError: RPCFailure.reason(error)
-            case let error as IOError: systemMessage(error.errnoCode)
+            case let error as ProxyFailure where proxy != nil: proxy.map(error.message) ?? ""
+            case is NIOConnectionError, is IOError, ChannelError.connectTimeout,
+                ResourceConnectionError.timedOut:
+                ResourceTransport.reason(error)
             case is HostMismatchError, is NIOSSLExtraError: "the certificate is for another host name"
+            case NIOSSLError.uncleanShutdown: RPCFailure.incomplete
             case is NIOSSLError, is BoringSSLError: RPCFailure.insecure(error)
-            case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
-                "connection timed out"
-            case let error as HTTPParserError where error == .headerOverflow:
-                "the response headers are too large"
+            case HTTPParserError.headerOverflow: "the response headers are too large"
+            case HTTPParserError.invalidEOFState: RPCFailure.incomplete
             case is HTTPParserError: "the response is not HTTP"
-            case let error as HTTPClientError where error == .proxyAuthenticationRequired:
-                "the proxy requires a user name and password, or rejected them (status 407)"
-            case let error as HTTPClientError where error == .invalidProxyResponse:
-                "the proxy rejected the connection"
             case is CancellationError: "the request was cancelled"
-            default: "connection closed before the response was complete"
+            default: RPCFailure.incomplete
             }
         self.init(.failed, "no response from \(server): \(message)", mayPass: true)
     }
+
+    private static let incomplete = "connection closed before the response was complete"
 
     private static func insecure(_ error: any Error) -> String {
         "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
             ? "certificate not trusted: unknown issuer, expired or not yet valid "
                 + Remedy.set("--ca-file").parenthesized
             : "TLS handshake failed"
-    }
-
-    private static func reason(_ error: NIOConnectionError) -> String {
-        guard let last = error.connectionErrors.last?.error else { return "the host name cannot be resolved" }
-        return (last as? IOError).map { systemMessage($0.errnoCode) } ?? "connection timed out"
     }
 }

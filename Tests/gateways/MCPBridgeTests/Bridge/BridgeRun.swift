@@ -96,6 +96,7 @@ final class BridgeRun: Sendable {
     ///   - address: the address of the server.
     ///   - resource: the resource of the agent's session, if it is another address.
     ///   - authorities: a file with certificates to trust.
+    ///   - proxy: the forward proxy.
     ///   - drainLimit: the maximum wait for responses after the end of the input.
     ///   - messageLimit: the maximum size of one message in bytes.
     ///   - backlogLimit: the maximum number of bytes that may wait for the response to `initialize`.
@@ -104,6 +105,7 @@ final class BridgeRun: Sendable {
         to address: String,
         resource: String? = nil,
         authorities: String? = nil,
+        proxy: ResourceProxy? = nil,
         drainLimit: Duration = Bridge.drainLimit,
         messageLimit: Int = BridgeLimits.message,
         backlogLimit: Int = BridgeLimits.message
@@ -120,6 +122,7 @@ final class BridgeRun: Sendable {
         let bridge = try Bridge(
             source,
             authorities: authorities,
+            proxy: proxy,
             descriptors: (own, writing),
             drainLimit: drainLimit,
             messageLimit: messageLimit,

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import CommandCore
 import Text
 
 /// A run of `tokenagent`, which does what this program has no libraries for.
-struct TokenagentRun {
+package struct TokenagentRun {
     /// The program's output if it is JSON, or `nil`.
-    let answer: JSONValue?
-    let status: Int32
+    package let answer: JSONValue?
+    package let status: Int32
     private let messages: [UInt8]
 
     /// Runs the program with `arguments` and waits for its exit.
     ///
     /// - Throws: ``AgentError`` with the code `internal` if the program is not installed or cannot be
     ///   started.
-    init(_ arguments: [String]) throws(AgentError) {
+    package init(_ arguments: [String]) throws(AgentError) {
         guard let program = AgentStarter.executable else {
             throw AgentError(.internal, "tokenagent not found next to tokenctl or in PATH")
         }
@@ -36,7 +35,7 @@ struct TokenagentRun {
     }
 
     /// The error for a run that failed.
-    var failure: AgentError {
+    package var failure: AgentError {
         let isMisconfigured = status == FailureCode.misconfigured.exitStatus
         let complaint = AgentStarter.complaint(in: messages)
         return AgentError(
