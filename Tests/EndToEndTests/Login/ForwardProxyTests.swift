@@ -147,6 +147,37 @@ extension EndToEnd {
             await front.stop()
         }
 
+        @Test func `an upstream at an address proves that address, not the proxy's`() async throws {
+            let authority = try CertificateAuthority()
+            let proxy = try await ConnectProxy.start()
+            let server = try MCPDouble()
+            var answers: [String] = []
+            for address in ["192.0.2.7", "127.0.0.1"] {
+                let identity = try authority.issue(for: [address])
+                let front = try await ConnectProxy.start(before: server.port) { try identity.secure($0) }
+                let scene = try await Scene(
+                    session:
+                        "hosts = [\"192.0.2.7:\(front.port)\"]\nproxy = \"http://127.0.0.1:\(proxy.port)\""
+                )
+                try await scene.agent.start()
+                try await scene.logIn()
+                let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
+                let served = try scene.agent.startTokenctl([
+                    "proxy", "work", "--upstream", "https://192.0.2.7:\(front.port)", "--ca-file", file,
+                ])
+                let url = String(try await served.outputLine(containing: "work ").dropFirst("work ".count))
+                answers.append(
+                    try await scene.agent.shell("curl -s --max-time 60 -d '{}' '\(url)/mcp'").standardOutput
+                )
+                served.signal(.terminate)
+                _ = try await served.finish()
+                await front.stop()
+            }
+            #expect(!answers[0].contains("about:blank") && server.requests.count == 1, "\(answers)")
+            #expect(answers[1].contains("certificate is for another host name"), "\(answers)")
+            await proxy.stop()
+        }
+
         @Test(.holds("88")) func `a program without credentials for the proxy lets nothing past it`()
             async throws
         {

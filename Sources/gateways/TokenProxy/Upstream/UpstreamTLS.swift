@@ -24,7 +24,9 @@ struct UpstreamTLS: Sendable {
     init(_ rules: ProxyRules) throws(AgentError) {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
-        configuration.certificateVerification = .fullVerification
+        // The other end of a connection may be a forward proxy, so ``ServerIdentity`` compares an IP address.
+        configuration.certificateVerification =
+            IPAddress(rules.upstream.host) == nil ? .fullVerification : .noHostnameVerification
         configuration.applicationProtocols = ["http/1.1"]
         do {
             if let text = rules.trust.authorities {
