@@ -92,6 +92,34 @@ struct LeadTimeTests {
         await agent.stop()
     }
 
+    @Test(.holds("78"))
+    func `a refusal in words that nobody knows is a mistake where there is no login to lose`()
+        async throws
+    {
+        let agent = try await AgentHarness.configured { configuration, _ in
+            configuration.sessions[AgentHarness.work]?.policy.startsByItself = true
+        }
+        let words = "id.example answered 400 x_no_such_thing"
+        let refusal = RefreshFailure(kind: .unexplained, code: "x_no_such_thing", message: words)
+        let peer = try agent.peer()
+        for (delay, status) in [(0, 503), (31, 503), (31, 400), (31, 400)] {
+            await agent.advance(by: .seconds(delay))
+            await agent.serving.nextRefresh().answer(.failed(refusal))
+            #expect(try await Polling.until { await agent.runtime.agent.admittedAttempts == 0 })
+            let told = try await peer.exchange("GET", "/v1/sessions/work/token?timeout=0")
+            #expect(told.status == status && told.body.contains("x_no_such_thing"), "\(told)")
+        }
+        #expect(!agent.observed.names.contains(.loginRequired))
+        await agent.advance(by: .seconds(31))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-1")))
+        #expect(
+            try await Polling.until {
+                try await peer.exchange("GET", "/v1/sessions/work/token?timeout=0").status == 200
+            }
+        )
+        await agent.stop()
+    }
+
     @Test(.holds("78")) func `a client that the server rejects is a mistake only after ten minutes`()
         async throws
     {
