@@ -92,7 +92,7 @@ extension EndToEnd {
                 // A busy machine may start the second command sooner: then it is a logout of all hosts.
                 guard refused.status != 0 else { return #expect(try await isLoggedOut(one), "\(one.log)") }
                 #expect(refused.status == 2, "\(refused)")
-                #expect(refused.standardError.contains("has left work"), "\(refused)")
+                #expect(refused.standardError.contains("has left the fleet"), "\(refused)")
                 #expect(try await one.tokenctl("get", "work").status == 0, "\(one.log)")
                 #expect(try await one.tokenctl("refresh", "work").status == 0, "\(one.log)")
             }
