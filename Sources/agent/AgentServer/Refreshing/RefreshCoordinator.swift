@@ -384,7 +384,9 @@ extension RefreshCoordinator {
     ) {
         guard entry.sending.contains(attempt) else { return }
         let name = entry.session.name
-        guard entry.hasLeft else { return erasure.erase(outcome.secrets) }
+        guard entry.hasLeft else {
+            return erasure.erase(entry.session.revocation(of: outcome)?.secrets ?? [])
+        }
         guard registry[name] == nil else {
             return registry.apply(name) { session, _ in session.discardLate(outcome) }
         }
@@ -405,19 +407,6 @@ extension RefreshCoordinator {
 }
 
 extension RefreshOutcome {
-    /// The new secrets of the response.
-    fileprivate var secrets: [SecretID] {
-        switch self {
-        case .granted(let granted):
-            [
-                granted.accessToken, granted.idToken?.secret,
-                granted.refreshTokenUnchanged ? nil : granted.refreshToken,
-            ].compactMap(\.self)
-        case .unusable(_, let saved): [saved.refreshToken]
-        case .failed: []
-        }
-    }
-
     fileprivate var failure: RefreshFailure? {
         switch self {
         case .granted: nil

@@ -358,7 +358,7 @@ extension Session {
     }
 
     /// Returns the request to revoke the tokens of a response to this session, or `nil` if it has none.
-    func revocation(of outcome: RefreshOutcome) -> RevocationRequest? {
+    package func revocation(of outcome: RefreshOutcome) -> RevocationRequest? {
         var late = RevocationRequest(
             refreshToken: nil,
             accessToken: nil,
