@@ -93,7 +93,19 @@ extension EndToEnd {
 
         @Test func `a client secret can be typed, and is kept sealed`() async throws {
             let user = try NewUser()
-            let terminal = try user.atTerminal("add", "z", "--preset", "google", "--kind", "oauth2")
+            let terminal = try user.atTerminal(
+                "add",
+                "z",
+                "--preset",
+                "google",
+                "--kind",
+                "oauth2",
+                "--token-endpoint",
+                "https://127.0.0.1:9/token",
+                "--authorization-endpoint",
+                "https://127.0.0.1:9/auth"
+            )
+            try await terminal.type("", after: "Revocation endpoint [none]: ")
             try await terminal.type("me", after: "Client ID: ")
             try await terminal.type("type", after: "Client secret file [none]: ")
             try await terminal.type("hush", after: "Client secret: ")
