@@ -242,7 +242,7 @@ struct TunnelledRequestTests {
 
     @Test(arguments: [false, true])
     func `interim responses and fields about a body are passed over`(isTLS: Bool) async throws {
-        let bench = try await ProxyBench(isTLS: isTLS, connectLimit: .milliseconds(300))
+        let bench = try await ProxyBench(isTLS: isTLS, connectLimit: .seconds(3))
         bench.proxy.behave(
             .answer("HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200\r\nContent-Length: 5\r\n\r\n")
         )
