@@ -11,7 +11,7 @@
 /// let known: Set<ByteText> = ["access_token_expired"]
 /// ```
 ///
-/// - Complexity: every operation is linear in the bytes it examines, except ``contains(_:)``.
+/// - Complexity: every operation is linear in the bytes it examines, except ``contains(_:)`` and ``parts(around:)``.
 /// - Entry points of the module: ``ByteText``, ``JSONValue``, ``HTTPSyntax``, ``Base64``, ``Hex``.
 /// - May not: compare text from outside as `String` does.
 package struct ByteText: Sendable {
@@ -44,15 +44,22 @@ package struct ByteText: Sendable {
     /// Returns whether the text contains `part`.
     ///
     /// `part` should be a short constant: the time grows with the product of both lengths.
-    package func contains(_ part: ByteText) -> Bool {
-        guard let first = part.utf8.first else { return true }
+    package func contains(_ part: ByteText) -> Bool { part.utf8.isEmpty || parts(around: part) != nil }
+
+    /// Returns what precedes and follows the first occurrence of `part`, which is not empty, or `nil` if there is none.
+    ///
+    /// `part` should be a short constant: the time grows with the product of both lengths.
+    package func parts(around part: ByteText) -> (before: Substring, after: Substring)? {
+        guard let first = part.utf8.first else { return nil }
         var rest = utf8[...]
         while let start = rest.firstIndex(of: first) {
             rest = rest[start...]
-            if rest.starts(with: part.utf8) { return true }
+            if rest.starts(with: part.utf8) {
+                return (Substring(utf8[..<start]), Substring(rest.dropFirst(part.utf8.count)))
+            }
             rest = rest.dropFirst()
         }
-        return false
+        return nil
     }
 
     /// Returns the parts between occurrences of `separator`, an ASCII character, so every part is valid

@@ -51,11 +51,8 @@ public struct Remedy: Equatable, Sendable {
 
     /// The step without the command of ``followed(by:)``, and this command, or `nil` if there is none.
     package var steps: (first: Remedy, command: String?) {
-        guard kind != .run, let found = text.utf8.firstRange(of: ", then run ".utf8) else {
-            return (self, nil)
-        }
-        let first = Remedy(kind, String(Substring(text.utf8[..<found.lowerBound])))
-        return (first, String(Substring(text.utf8[found.upperBound...])))
+        guard kind != .run, let found = text.bytewise.parts(around: ", then run ") else { return (self, nil) }
+        return (Remedy(kind, String(found.before)), String(found.after))
     }
 
     /// The step with its label, for a line of its own: `Run: tokenctl unlock`.
