@@ -142,7 +142,7 @@ let package = Package(
         .target(
             name: "ForwardProxy",
             dependencies: [
-                "Text", "ServerCertificates",
+                "AgentProtocol", "Text", "ServerCertificates",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),

@@ -110,14 +110,6 @@ final class ResourceConnectionPool: @unchecked Sendable {
         let bootstrap = ClientBootstrap(group: loop).connectTimeout(ResourceConnectionPool.connectTime)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
         guard let tunnel else { return bootstrap.connect(toServer: host, port: port) }
-        return bootstrap.connect(toServer: tunnel.proxy.host, port: tunnel.proxy.port)
-            .flatMapErrorThrowing { throw ProxyFailure.unreachable(ResourceTransport.reason($0)) }
-            .flatMap { [host, port] channel in
-                tunnel.open(to: host, port: port, over: channel).map { channel }
-                    .flatMapErrorThrowing { error in
-                        channel.close(promise: nil)
-                        throw error
-                    }
-            }
+        return bootstrap.connect(toServer: host, port: port, through: tunnel)
     }
 }

@@ -126,16 +126,6 @@ final class ResourceTransport: Sendable {
         }
     }
 
-    /// Returns the reason that there is no connection.
-    static func reason(_ error: any Error) -> String {
-        switch error {
-        case let error as NIOConnectionError:
-            error.connectionErrors.last.map { reason($0.error) } ?? "the host name cannot be resolved"
-        case let error as IOError: systemMessage(error.errnoCode)
-        default: "connection timed out"
-        }
-    }
-
     private static func certificates(_ path: String) throws(AgentError) -> [NIOSSLCertificate] {
         if let found = try? NIOSSLCertificate.fromPEMFile(path), !found.isEmpty {
             return ConfiguredTrustAnchors.trusting(found)
@@ -194,7 +184,7 @@ extension RPCFailure {
             case let error as ProxyFailure where proxy != nil: proxy.map(error.message) ?? ""
             case is NIOConnectionError, is IOError, ChannelError.connectTimeout,
                 ResourceConnectionError.timedOut:
-                ResourceTransport.reason(error)
+                ConnectionFailureText.reason(of: error)
             case is HostMismatchError, is NIOSSLExtraError: "the certificate is for another host name"
             case NIOSSLError.uncleanShutdown: RPCFailure.incomplete
             case is NIOSSLError, is BoringSSLError: RPCFailure.insecure(error)

@@ -115,7 +115,15 @@ final class UpstreamPool: @unchecked Sendable {
             .connectTimeout(UpstreamPool.connectTime)
         let opened =
             if let tunnel {
-                connect(through: tunnel, bootstrap, bound)
+                bootstrap.connect(toServer: upstream.host, port: upstream.port, through: tunnel)
+                    .flatMapThrowing { channel in
+                        do {
+                            try bound.value.join(channel)
+                        } catch {
+                            channel.close(promise: nil)
+                            throw error
+                        }
+                    }
             } else {
                 bootstrap.channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture { try bound.value.join(channel) }
@@ -134,27 +142,6 @@ final class UpstreamPool: @unchecked Sendable {
         }
     }
 
-    private func connect(
-        through tunnel: ProxyTunnel,
-        _ bootstrap: ClientBootstrap,
-        _ connection: LoopBound<UpstreamConnection>
-    ) -> EventLoopFuture<Void> {
-        bootstrap.connect(toServer: tunnel.proxy.host, port: tunnel.proxy.port)
-            .flatMapErrorThrowing { error in
-                let reason =
-                    (error as? NIOConnectionError).map(UpstreamPool.reason) ?? "connection timed out"
-                throw ProxyFailure.unreachable(reason)
-            }
-            .flatMap { [upstream] channel in
-                tunnel.open(to: upstream.host, port: upstream.port, over: channel)
-                    .flatMapThrowing { try connection.value.join(channel) }
-                    .flatMapErrorThrowing { error in
-                        channel.close(promise: nil)
-                        throw error
-                    }
-            }
-    }
-
     /// The conversion of an error into a response for the client.
     private var fault: @Sendable (any Error) -> ForwardingError {
         { [upstream, tunnel] error in
@@ -170,16 +157,14 @@ final class UpstreamPool: @unchecked Sendable {
         switch error {
         case let fault as ForwardingError: fault
         case let error as NIOConnectionError:
-            ForwardingError(502, "cannot connect to \(upstream.origin): \(reason(error))")
+            ForwardingError(
+                502,
+                "cannot connect to \(upstream.origin): \(ConnectionFailureText.reason(of: error))"
+            )
         case is NIOSSLExtraError: ForwardingError(502, UpstreamTLS.otherHost)
         case let error as NIOSSLError: ForwardingError(502, handshakeFailure(error, at: upstream))
         default: ForwardingError(502, "cannot connect to \(upstream.origin)")
         }
-    }
-
-    private static func reason(_ error: NIOConnectionError) -> String {
-        guard let last = error.connectionErrors.last?.error else { return "the host name cannot be resolved" }
-        return (last as? IOError).map { systemMessage($0.errnoCode) } ?? "connection timed out"
     }
 
     private static func handshakeFailure(_ error: NIOSSLError, at upstream: UpstreamAddress) -> String {
