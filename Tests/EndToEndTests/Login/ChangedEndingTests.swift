@@ -13,7 +13,7 @@ extension EndToEnd {
             var name: String
             var key: String
             var path = "/end"
-            /// What is said of a login whose tokens are not sent.
+            /// The message about a login whose tokens are not sent.
             var refusal = "another server"
             /// Makes an issuer behave as a server of this kind.
             var prepare: @Sendable (DemoIssuer) throws -> Void = { _ in }

@@ -88,7 +88,7 @@ final class RefreshCoordinator {
         let name = entry.session.name
         var fence: RefreshDeadlines?
         if entry.session.reservation(of: attempt, at: timekeeper.moment) == nil {
-            guard await waitForSources(of: entry, attempt), await waitForPlace(attempt, of: entry) else {
+            guard await waitForSources(attempt, of: entry), await waitForPlace(attempt, of: entry) else {
                 return giveUp(attempt, of: name)
             }
         } else {
@@ -204,7 +204,7 @@ extension RefreshCoordinator {
     /// They come first: an attempt that waits for another session must not occupy its issuer's queue.
     ///
     /// - Returns: `false` if the attempt is given up or has failed.
-    private func waitForSources(of entry: SessionEntry, _ attempt: AttemptNumber) async -> Bool {
+    private func waitForSources(_ attempt: AttemptNumber, of entry: SessionEntry) async -> Bool {
         do throws(RefreshFailure) {
             return try await sources.waitUntilReady(for: attempt, of: entry)
         } catch {
@@ -287,7 +287,7 @@ extension RefreshCoordinator {
         let addressee = fleet.answered(attempt, outcome, of: name)
         let failure = addressee == .nobody ? nil : outcome.failure
         ended(attempt, failure, for: name)
-        guard registry[name] === entry else { return departedSession(entry, gets: outcome, of: attempt) }
+        guard registry[name] === entry else { return handleLate(outcome, of: attempt, from: entry) }
         let reason = entry.session.reason(of: attempt)
         guard addressee == .session else {
             if let failure { countFailure(failure, of: reason, for: name) }
@@ -377,10 +377,10 @@ extension RefreshCoordinator {
     /// Writes the result of a departed session's refresh to its record, unless another session has its place.
     ///
     /// When the agent has been locked meanwhile, the next attempt reads the response from the store's recording.
-    private func departedSession(
-        _ entry: SessionEntry,
-        gets outcome: RefreshOutcome,
-        of attempt: AttemptNumber
+    private func handleLate(
+        _ outcome: RefreshOutcome,
+        of attempt: AttemptNumber,
+        from entry: SessionEntry
     ) {
         guard entry.sending.contains(attempt) else { return }
         let name = entry.session.name

@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// What the metrics are made from, at one moment.
+/// The data from which the metrics are made, at one moment.
 struct MetricSources {
     /// The generation of a session that several hosts share.
     struct SharedGeneration {
