@@ -49,7 +49,7 @@ bashdir = $(PREFIX)/share/bash-completion/completions
 zshdir  = $(PREFIX)/share/zsh/site-functions
 fishdir = $(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: help demo test test-full fuzz attack fleet-test build check-linkage lint messages bench link-order install tokenctl-full uninstall deb check-deb clean
+.PHONY: help demo test test-full fuzz attack fleet-test build check-linkage lint messages bench link-order install install-documents tokenctl-full uninstall deb check-deb clean
 
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
@@ -154,8 +154,7 @@ install:
 	for page in $(MANPAGES); do \
 	    $(INSTALL) -m 644 "man/$$page" '$(DESTDIR)$(mandir)'"/man$${page##*.}/" || exit 1; done
 	for link in $(LINKS); do ln -sf tokenctl.1 '$(DESTDIR)$(mandir)'"/man1/$$link.1" || exit 1; done
-	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
-	$(INSTALL) -d '$(DESTDIR)$(docdir)/docs' && $(INSTALL) -m 644 $(LINKED_DOCUMENTS) '$(DESTDIR)$(docdir)/docs'
+	$(MAKE) --no-print-directory install-documents
 	$(INSTALL) -m 755 $(EXAMPLES) '$(DESTDIR)$(docdir)'
 	# Read by a shell that runs already, so without the line that names one.
 	$(RELEASE)/tokenctl completions bash | sed '1{/^#!/d}' > '$(DESTDIR)$(bashdir)/tokenctl'
@@ -168,6 +167,12 @@ install:
 	for unit in $(SYSTEM_UNITS); do \
 	    sed 's,/usr/bin/,$(bindir)/,' "packaging/systemd/$$unit" > '$(DESTDIR)$(systemunitdir)'"/$$unit" || exit 1; done
 	$(INSTALL) -m 644 packaging/systemd/strict.conf '$(DESTDIR)$(docdir)'
+
+install-documents:
+	$(INSTALL) -d '$(DESTDIR)$(docdir)/docs'
+	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
+	$(INSTALL) -m 644 $(LINKED_DOCUMENTS) '$(DESTDIR)$(docdir)/docs'
+	Scripts/document-links '$(DESTDIR)$(docdir)'
 
 uninstall:
 	rm -f '$(DESTDIR)$(bindir)/tokenagent' '$(DESTDIR)$(bindir)/tokenctl' $(PROGRAMS:%='$(DESTDIR)$(libexecdir)/%') \
