@@ -111,15 +111,15 @@ extension EndToEnd {
                 name: "no slot is free",
                 remedy: "after removing a slot",
                 arguments: ["vault", "slots", "add", "--type", "passphrase", "--passphrase-stdin"],
-                input: "word 3\ncorrect horse\n",
+                input: "passphrase 3\ncorrect horse\n",
                 prepare: { scene in
                     for number in 1..<16 {
-                        let slot = #"{"type":"passphrase","passphrase":"word \#(number)"}"#
+                        let slot = #"{"type":"passphrase","passphrase":"passphrase \#(number)"}"#
                         let added = try await scene.agent.changeVault("POST", "slots", slot)
                         try #require(added.status == 200, "\(number): \(added.text)")
                     }
                 },
-                followed: .shell("echo word 2 | tokenctl vault slots remove 1 --passphrase-stdin")
+                followed: .shell("echo passphrase 2 | tokenctl vault slots remove 1 --passphrase-stdin")
             ),
             RemedyCase(
                 name: "the last slot",
@@ -291,19 +291,21 @@ extension EndToEnd {
             #expect(try await scene.paste("tokenagent -k").status == 0)
         }
 
-        @Test func `an empty passphrase gets a character`() async throws {
+        @Test func `a short passphrase gets more characters`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             func add(_ passphrase: String) async throws -> ConnectedAgentSocket.Reply {
                 let slot = #"{"type":"passphrase","passphrase":"\#(passphrase)"}"#
                 return try await scene.agent.changeVault("POST", "slots", slot)
             }
-            let refused = try await add("")
-            #expect(
-                refused.status == 400 && refused.text.contains("with at least one character"),
-                "\(refused.text)"
-            )
-            #expect(try await add("x").status == 200)
+            for short in ["", "x", "seven.."] {
+                let refused = try await add(short)
+                #expect(
+                    refused.status == 400 && refused.text.contains("with at least 8 characters"),
+                    "\(refused.text)"
+                )
+            }
+            #expect(try await add("eight...").status == 200)
         }
 
         @Test(.enabled(if: SmallDisk.possible.contains(.tmpfs), "file systems can only be mounted by root"))

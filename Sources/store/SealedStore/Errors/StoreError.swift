@@ -36,7 +36,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case wrongPassphrase
     /// The given secret opens no slot.
     case wrongSecret
-    case emptyPassphrase
+    /// A new passphrase, or what a new command or credential delivers in place of one, is too short.
+    case passphraseTooShort(minimum: Int)
     case keyFileMissing(path: String)
     case keyFileUnusable(path: String, reason: String)
     /// The agent's sandbox, which is set up at its start, does not include the key file.
@@ -92,7 +93,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .secretNeeded: "no slot of the vault opens without the user"
         case .wrongPassphrase: "the passphrase is wrong"
         case .wrongSecret: "the given secret opens no slot of the vault"
-        case .emptyPassphrase: "the passphrase is empty"
+        case .passphraseTooShort(let minimum):
+            "the new passphrase or key has fewer than \(minimum) characters"
         case .keyFileMissing(let path): "the key file \(path) is missing"
         case .keyFileUnusable(let path, let reason): "the key file \(path) cannot be used: \(reason)"
         case .keyFileSandboxed(let path): "the key file \(path) is outside the agent's sandbox"
@@ -161,7 +163,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             .retry("after restoring the vault file from a backup, or moving the state directory away")
         case .unacceptableCost: .retry("after restoring the vault file from a backup")
         case .locked, .secretNeeded, .wrongPassphrase: .run("tokenctl unlock")
-        case .emptyPassphrase: .retry("with at least one character")
+        case .passphraseTooShort(let minimum):
+            .retry("with at least \(minimum) characters, such as some random words")
         case .keyFileMissing: .set("the key file back in its place, then run tokenctl unlock")
         case .keyFileUnusable:
             .retry("with a key file of your own with mode 0600 and at least 32 random bytes")

@@ -16,6 +16,11 @@ struct KeySlot: Equatable, Sendable {
     /// The maximum size in bytes of a path, a credential's name or a command; sixteen such slots fit into the
     /// vault file.
     static let maximumTextLength = 3_800
+    /// The minimum number of characters of a new passphrase, as of gpg-agent and NIST SP 800-63B, section 3.1.1.2.
+    ///
+    /// Argon2id makes each guess slow, but a thief of the store can make as many as the machine allows. Slots with
+    /// shorter passphrases still open.
+    static let minimumPassphraseLength = 8
 }
 
 extension NewSlot {

@@ -33,7 +33,9 @@ extension VaultFileStore {
             throw .slotTooLarge(limit: KeySlot.maximumTextLength)
         }
         let (source, stretching, secret) = try parts(of: slot)
-        guard secret.count > 0 else { throw .emptyPassphrase }
+        if case .argon2id = stretching, secret.characterCount < KeySlot.minimumPassphraseLength {
+            throw .passphraseTooShort(minimum: KeySlot.minimumPassphraseLength)
+        }
         let madeAt = WallTime(secondsSince1970: time.secondsSince1970)
         let made = KeySlot(source: source, stretching: stretching, wrapped: [], madeAt: madeAt)
         return wrap(masterKey, made, try KeyWrapping.wrappingKey(secret, stretching, vault: file.id))
@@ -167,6 +169,13 @@ extension KeySlot {
     fileprivate var wrapsPreviousKey: Bool {
         guard case .previousKey = source else { return false }
         return true
+    }
+}
+
+extension GuardedBytes {
+    /// The number of characters in UTF-8, whose other bytes begin with the bits 10.
+    fileprivate var characterCount: Int {
+        unsafe read { bytes in unsafe bytes.count { $0 & 0xC0 != 0x80 } }
     }
 }
 

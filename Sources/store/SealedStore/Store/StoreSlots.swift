@@ -35,7 +35,7 @@ extension SessionStore {
 
     /// Replaces the passphrase `old` by `new`.
     ///
-    /// - Throws: ``StoreError/locked``, ``StoreError/wrongPassphrase``, ``StoreError/emptyPassphrase``.
+    /// - Throws: ``StoreError/locked``, ``StoreError/wrongPassphrase``, ``StoreError/passphraseTooShort(minimum:)``.
     package func changePassphrase(
         from old: GuardedBytes,
         to new: GuardedBytes,

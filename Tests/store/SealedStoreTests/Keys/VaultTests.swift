@@ -80,8 +80,10 @@ struct VaultTests {
         #expect(throws: StoreError.wrongPassphrase) {
             try open.store.changePassphrase(from: .text("x"), to: .text("y"), cost: .floor)
         }
-        #expect(throws: StoreError.emptyPassphrase) {
-            try open.store.changePassphrase(from: .text("correct horse"), to: .text(""), cost: .floor)
+        for short in ["", "x", "1234567", "ééééééé"] {
+            #expect(throws: StoreError.passphraseTooShort(minimum: 8)) {
+                try open.store.changePassphrase(from: .text("correct horse"), to: .text(short), cost: .floor)
+            }
         }
         try open.store.changePassphrase(
             from: .text("correct horse"),
@@ -155,11 +157,11 @@ struct VaultTests {
         let (open, _) = try fixture.unlocked()
         let long = String(repeating: "k", count: 32)
         try open.store.addSlot(.external(.systemdCredential, name: "tokenagent", .text(long)))
-        try open.store.addSlot(.external(.command, name: "pass\0show\0agent", .text("short")))
+        try open.store.addSlot(.external(.command, name: "pass\0show\0agent", .text("short key")))
         try open.store.removeSlot(0)
         open.store.close()
         #expect(try unlock(.external(slot: 0, .text(long))).problems.isEmpty)
-        #expect(try unlock(.external(slot: 1, .text("short"))).problems.isEmpty)
+        #expect(try unlock(.external(slot: 1, .text("short key"))).problems.isEmpty)
         #expect(throws: StoreError.wrongExternalSecret(source: "pass show agent")) {
             try unlock(.external(slot: 1, .text(long)))
         }
@@ -186,17 +188,17 @@ struct VaultTests {
 
     @Test func `the automatic key file slot gives way only while nothing is stored`() throws {
         let (open, _) = try fixture.unlocked()
-        try open.store.initialize(with: .passphrase(.text("first"), cost: .floor))
+        try open.store.initialize(with: .passphrase(.text("first one"), cost: .floor))
         #expect(open.store.slots.map(\.source) == [.passphrase])
         try open.commitDurably("RT-1")
         #expect(throws: StoreError.sessionsStored) {
-            try open.store.initialize(with: .passphrase(.text("second"), cost: .floor))
+            try open.store.initialize(with: .passphrase(.text("second one"), cost: .floor))
         }
         open.store.lock()
         #expect(throws: StoreError.alreadyInitialized) {
             try open.store.initialize(with: .keyFile(path: nil))
         }
-        #expect(try open.store.unlock(with: .passphrase(.text("first"))).sessions.count == 1)
+        #expect(try open.store.unlock(with: .passphrase(.text("first one"))).sessions.count == 1)
     }
 
     @Test func `no new vault takes the place of one that is lost`() throws {

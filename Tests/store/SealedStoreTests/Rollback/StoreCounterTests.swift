@@ -119,7 +119,7 @@ struct StoreCounterTests {
     @Test func `an older vault file with slots removed since is refused with its store`() throws {
         try prepared()
         let (open, _) = try open(at: 1)
-        try open.store.addSlot(.passphrase(.text("old"), cost: .floor))
+        try open.store.addSlot(.passphrase(.text("old words"), cost: .floor))
         step(open, to: 2)
         let old = copy()
         try open.store.removeSlot(1)
@@ -185,13 +185,14 @@ struct StoreCounterTests {
         let (open, _) = try fixture.unlocked()
         try open.store.accept(.value(4))
         step(open, to: 5)
-        try open.store.initialize(with: .passphrase(.text("new"), cost: .floor))
+        try open.store.initialize(with: .passphrase(.text("new words"), cost: .floor))
         step(open, to: 6)
         open.store.close()
         let again = try fixture.open()
         let evidence = CounterCheckInput(reading: .value(6))
         #expect(
-            try again.store.unlock(with: .passphrase(.text("new")), counter: evidence).counter == .follows(6)
+            try again.store.unlock(with: .passphrase(.text("new words")), counter: evidence).counter
+                == .follows(6)
         )
     }
 
