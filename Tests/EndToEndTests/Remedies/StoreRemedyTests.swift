@@ -144,7 +144,8 @@ extension EndToEnd {
             ),
             RemedyCase(
                 name: "a key file that the agent does not reach",
-                remedy: "keyfile in [vault] to an existing file, then run tokenctl shutdown && tokenagent",
+                remedy:
+                    "--path to a file in HOME/state/tokenagent, or keyfile in [vault] to an existing file, then run tokenctl shutdown && tokenagent",
                 arguments: ["vault", "slots", "add", "--type", "keyfile", "--path", "HOME/key"],
                 followed: .shell(
                     """
@@ -153,6 +154,13 @@ extension EndToEnd {
                     mv new config/tokenagent/config.toml && tokenctl shutdown && tokenagent
                     """
                 )
+            ),
+            RemedyCase(
+                name: "a key file that the agent does not reach, and its own directory",
+                remedy: "--path to a file in HOME/state/tokenagent",
+                arguments: ["vault", "slots", "add", "--type", "keyfile", "--path", "HOME/key"],
+                again: ["vault", "slots", "add", "--type", "keyfile", "--path", "HOME/state/tokenagent/key"],
+                followed: .shell("test -d state/tokenagent")
             ),
             RemedyCase(
                 name: "the name of a slot is too long",

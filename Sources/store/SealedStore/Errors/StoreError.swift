@@ -42,6 +42,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case keyFileUnusable(path: String, reason: String)
     /// The agent's sandbox, which is set up at its start, does not include the key file.
     case keyFileSandboxed(path: String)
+    /// The agent's sandbox does not include the path of a new key file. It includes `directory`.
+    case newKeyFileSandboxed(path: String, directory: String)
     /// The key file exists but opens no slot.
     case wrongKeyFile(path: String)
     /// The secret of a command or credential opens no slot.
@@ -97,7 +99,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             "the new passphrase or key has fewer than \(minimum) characters"
         case .keyFileMissing(let path): "the key file \(path) is missing"
         case .keyFileUnusable(let path, let reason): "the key file \(path) cannot be used: \(reason)"
-        case .keyFileSandboxed(let path): "the key file \(path) is outside the agent's sandbox"
+        case .keyFileSandboxed(let path), .newKeyFileSandboxed(let path, _):
+            "the key file \(path) is outside the agent's sandbox"
         case .wrongKeyFile(let path): "the key file \(path) does not open this vault"
         case .wrongExternalSecret(let source): "the secret from \(source) does not open this vault"
         case .noExternalSecret(let provider, let name, let reason, _):
@@ -168,8 +171,11 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .keyFileMissing: .set("the key file back in its place, then run tokenctl unlock")
         case .keyFileUnusable:
             .retry("with a key file of your own with mode 0600 and at least 32 random bytes")
-        case .keyFileSandboxed:
-            .set("keyfile in [vault] to an existing file, then run tokenctl shutdown && tokenagent")
+        case .keyFileSandboxed: .run("tokenctl shutdown && tokenagent")
+        case .newKeyFileSandboxed(_, let directory):
+            .set(
+                "--path to a file in \(directory), or keyfile in [vault] to an existing file, then run tokenctl shutdown && tokenagent"
+            )
         case .wrongExternalSecret(let source):
             .set("\(source) back to what delivers this vault's key, then run tokenctl unlock")
         case .wrongKeyFile: .set("the original key file back in its place, then run tokenctl unlock")

@@ -35,6 +35,7 @@ enum KeyFile {
         do throws(StoreError) {
             return try read(path, in: directory)
         } catch {
+            if case .keyFileSandboxed(let shown) = error { throw sandboxed(shown, directory) }
             guard case .keyFileMissing(let shown) = error else { throw error }
             do throws(StoreFileError) {
                 try create(path, in: directory)
@@ -43,11 +44,15 @@ enum KeyFile {
                     throw cause.code == ENOMEM
                         ? .outOfMemory : .unavailable(path: shown, reason: cause.reason)
                 }
-                if error == .sandboxed { throw .keyFileSandboxed(path: shown) }
+                if error == .sandboxed { throw sandboxed(shown, directory) }
                 throw .keyFileUnusable(path: shown, reason: error.description)
             }
         }
         return try read(path, in: directory)
+    }
+
+    private static func sandboxed(_ path: String, _ directory: OpenDirectory) -> StoreError {
+        .newKeyFileSandboxed(path: path, directory: directory.path)
     }
 
     private static func create(_ path: String?, in directory: OpenDirectory) throws(StoreFileError) {
