@@ -108,7 +108,7 @@ extension AgentPaths {
 
     /// Returns the unit of systemd that serves `socket`, `tokenagent@NAME` for `/run/tokenagent/NAME/agent.sock`, or
     /// `nil` for a socket elsewhere.
-    static func systemUnit(of socket: String) -> String? {
+    package static func systemUnit(of socket: String) -> String? {
         let parts = socket.bytewise.split(on: "/", omittingEmpty: false)
         guard parts.count == 5, parts[1] == "run", parts[2] == "tokenagent", parts[4] == "agent.sock" else {
             return nil

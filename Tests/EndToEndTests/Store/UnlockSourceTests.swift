@@ -146,7 +146,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [
-            (["systemd-cred", "--credential", "foo"], "the credential foo delivered no key", "unit"),
+            (["systemd-cred", "--credential", "foo"], "the credential foo delivered no key", "systemd"),
             (
                 ["command", "--", "false"], "the command false delivered no key",
                 "to a command that prints a key"

@@ -103,20 +103,6 @@ struct ProcessExaminationTests {
         #expect(examination.facts(of: 4_194_304 + 1) == nil)
     }
 
-    @Test(arguments: [
-        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/backup.service\n", "backup.service"),
-        ("0::/user.slice/user-1000.slice/session-2.scope\n", "session-2.scope"),
-        ("0::/system.slice/cron.service\n", "cron.service"),
-        ("0::/\n", nil),
-        ("1:name=systemd:/system.slice/cron.service\n0::/\n", "cron.service"),
-        ("9:memory:/x.service\n1:name=systemd:/\n0::/\n", nil),
-        ("0::/system.slice/a:b.service\n", "a:b.service"),
-        ("", nil),
-    ])
-    func `the unit is the innermost of the control group`(text: String, unit: String?) {
-        #expect(SystemdUnit.name(inGroups: text) == unit)
-    }
-
     @Test func `a name may hold anything`() {
         let text = "12 (a) R (b)) S 7 12 12 0 -1 4194368 17 0 0 0 0 0 0 0 20 0 1 0 1215309 2400256\n"
         let status = ProcessDirectory.Status(text)

@@ -263,7 +263,7 @@ extension DiagnosticCheck {
             $0.name = name
             $0.verdict = verdict
             $0.detail = detail
-            $0.remedy = remedy
+            $0.advise(remedy)
         }
     }
 }

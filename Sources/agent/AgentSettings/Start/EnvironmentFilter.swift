@@ -27,6 +27,7 @@ package enum EnvironmentFilter {
 
     private static let serviceNames: Set<String> = [
         "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC",
+        "SYSTEMD_EXEC_PID",
     ]
     private static let agentNames: Set<String> = serviceNames.union([
         "HOME", "PATH", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "STATE_DIRECTORY", "RUNTIME_DIRECTORY",

@@ -37,7 +37,7 @@ struct ReloadCommand: ParsableCommand {
         guard late > 0 else { return }
         StandardError.write(
             "tokenctl: \(late) change\(late == 1 ? " takes" : "s take") effect only after a restart of the agent\n"
-                + "\(ReloadReport.restart.indented)\n"
+                + "\(agent.endpoint.restart.indented)\n"
         )
         throw ExitCode(FailureCode.internal.exitStatus)
     }
@@ -50,13 +50,10 @@ struct ReloadReport {
     /// The configuration file that the agent uses.
     var file: String { message.file ?? "" }
 
-    /// The command that restarts the agent: it stops the agent, and the next command starts it.
-    static let restart = Remedy.run("tokenctl shutdown")
-
-    /// The command that applies the differences.
-    var remedy: Remedy {
+    /// Returns the command that applies the differences to the agent at `endpoint`.
+    func remedy(at endpoint: AgentEndpoint) -> Remedy {
         let changes = [message.added, message.removed, message.changed]
-        return changes.allSatisfy { $0?.isEmpty != false } ? ReloadReport.restart : .run("tokenctl reload")
+        return changes.allSatisfy { $0?.isEmpty != false } ? endpoint.restart : .run("tokenctl reload")
     }
 
     /// The lines for all differences, and for changes that only a restart applies.

@@ -39,7 +39,7 @@ struct ConfigCheckCommand: ParsableCommand {
             for line in difference.differences {
                 try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
             }
-            try StandardOutput.line(difference.remedy.indented)
+            try StandardOutput.line(difference.remedy(at: agent.endpoint).indented)
         }
         guard !report.isGood else { return }
         for line in report.complaints {

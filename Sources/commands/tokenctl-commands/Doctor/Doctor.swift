@@ -216,7 +216,7 @@ struct Doctor {
             .warning,
             "version",
             "the agent is \(version), tokenctl is \(AgentRelease.version)",
-            remedy: ReloadReport.restart
+            remedy: endpoint.restart
         )
     }
 

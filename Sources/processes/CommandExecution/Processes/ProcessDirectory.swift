@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Text
 
 /// The kernel's information about one process (proc(5)).
 ///
@@ -35,7 +36,7 @@ struct ProcessDirectory: ~Copyable {
     var status: Status? { text("stat").flatMap(Status.init) }
 
     /// The systemd unit of the process's control group.
-    var unit: String? { text("cgroup").flatMap(SystemdUnit.name(inGroups:)) }
+    var unit: String? { text("cgroup").flatMap(SystemdUnit.init(inGroups:))?.name }
 
     /// The program of the process, or `nil` if this process may not read it.
     ///

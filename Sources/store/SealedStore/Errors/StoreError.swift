@@ -180,7 +180,9 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             .set("\(source) back to what delivers this vault's key, then run tokenctl unlock")
         case .wrongKeyFile: .set("the original key file back in its place, then run tokenctl unlock")
         case .noExternalSecret(.systemdCredential, _, _, _):
-            .set("LoadCredentialEncrypted= in the agent's unit, then run systemctl --user restart tokenagent")
+            .set(
+                "LoadCredentialEncrypted= in the agent's unit, then run tokenctl shutdown && systemctl --user start tokenagent"
+            )
         case .noExternalSecret(.command, _, _, _):
             .set("unlock_command in [vault] to a command that prints a key")
         case .noExternalSecret(let provider, _, _, _): .retry("with a \(provider.word) that delivers a key")

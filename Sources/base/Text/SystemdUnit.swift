@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+/// The systemd unit of a process, as its control group shows it.
+package struct SystemdUnit: Equatable, Sendable {
+    package let name: String
+    /// Whether a user's manager runs the unit, and not that of the system.
+    package let isOfUser: Bool
+
+    package init(_ name: String, isOfUser: Bool) {
+        self.name = name
+        self.isOfUser = isOfUser
+    }
+
+    /// Reads the innermost service or scope from the text of `/proc/PID/cgroup` (cgroups(7)), or returns `nil`.
+    ///
+    /// The unified hierarchy has the line `0::PATH`. Before it, systemd's own hierarchy had the line
+    /// `N:name=systemd:PATH`.
+    package init?(inGroups text: String) {
+        let lines = text.split(separator: "\n")
+        let line =
+            lines.first { $0.hasPrefix("0::") && $0 != "0::/" }
+            ?? lines.first { $0.bytewise.contains(":name=systemd:") }
+        guard let path = line?.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false).last
+        else {
+            return nil
+        }
+        let units = path.split(separator: "/").filter { $0.hasSuffix(".service") || $0.hasSuffix(".scope") }
+        guard let innermost = units.last else { return nil }
+        self.init(String(innermost), isOfUser: units.dropLast().contains { $0.hasPrefix("user@") })
+    }
+
+    /// The command that restarts the unit.
+    package var restart: String {
+        let name = name.hasSuffix(".service") ? String(name.dropLast(".service".count)) : name
+        return "systemctl \(isOfUser ? "--user " : "")restart \(name)"
+    }
+}

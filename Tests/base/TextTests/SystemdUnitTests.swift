@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+import Text
+
+@Suite struct SystemdUnitTests {
+    @Test(arguments: [
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/backup.service\n", "backup.service"),
+        ("0::/user.slice/user-1000.slice/session-2.scope\n", "session-2.scope"),
+        ("0::/system.slice/cron.service\n", "cron.service"),
+        ("0::/\n", nil),
+        ("1:name=systemd:/system.slice/cron.service\n0::/\n", "cron.service"),
+        ("9:memory:/x.service\n1:name=systemd:/\n0::/\n", nil),
+        ("0::/system.slice/a:b.service\n", "a:b.service"),
+        ("", nil),
+    ])
+    func `the unit is the innermost of the control group`(text: String, unit: String?) {
+        #expect(SystemdUnit(inGroups: text)?.name == unit)
+    }
+
+    @Test(arguments: [
+        (
+            "system.slice/system-tokenagent.slice/tokenagent@build.service",
+            "systemctl restart tokenagent@build"
+        ),
+        (
+            "user.slice/user-1000.slice/user@1000.service/app.slice/tokenagent.service",
+            "systemctl --user restart tokenagent"
+        ),
+    ])
+    func `a unit is restarted by its own manager`(group: String, command: String) {
+        #expect(SystemdUnit(inGroups: "0::/\(group)\n")?.restart == command)
+    }
+}
