@@ -18,7 +18,7 @@ import TokenCore
 /// - May not: hold client secrets in its settings. They are sealed in memory.
 /// - Runs on: any thread, but ``load()`` and ``adopt(_:keeping:)`` block, so never on an event loop.
 final class ActiveConfiguration: ConfigurationProviding {
-    private let file: ConfigurationFile
+    let file: ConfigurationFile
     private let home: String?
     private let memory: SealedMemory
     private let servers: AuthorizationServers

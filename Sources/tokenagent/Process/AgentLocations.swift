@@ -28,9 +28,10 @@ struct AgentLocations {
             runtimeDirectory = paths.runtimeDirectory.map { $0 + "/tokenagent" }
             stateDirectory = paths.stateDirectory
             let path = options.configuration ?? paths.configuration
+            let isNamed = options.configuration != nil && !options.isConfigurationOfAgent
             configuration = ConfigurationFile(
                 path: path,
-                mustExist: options.configuration != nil || environment["TOKENAGENT_CONFIG"]?.isEmpty == false,
+                mustExist: isNamed || environment["TOKENAGENT_CONFIG"] == path,
                 reservedPaths: ReservedPaths(
                     socket: paths.socket,
                     stateDirectory: paths.stateDirectory,

@@ -140,6 +140,7 @@ struct AgentAssembly {
             version: AgentRelease.version,
             isMemoryLocked: isMemoryLocked,
             store: opened.store.stateDirectory,
+            configuration: inForce.file.path,
             socket: self.socket
         )
         let runtime = RunningAgent(

@@ -32,6 +32,26 @@ extension EndToEnd {
             #expect(said.contains("un: tokenctl add \(name)"), "\(result)")
         }
 
+        @Test(arguments: [[:], ["XDG_CONFIG_HOME": "/nonexistent"]])
+        func `session files are all that a running agent needs`(other: [String: String]) async throws {
+            let scene = try await Scene()
+            let agent = try machine()
+            func add(_ name: String, _ environment: [String: String]) async throws -> ProgramResult {
+                let server = ["--issuer", scene.issuer.issuer, "--client-id", "demo-public"]
+                return try await agent.tokenctl(["add", name] + server, extraEnvironment: environment)
+            }
+            #expect(try await add("work", Self.on).status == 0)
+            #expect(try await agent.tokenctl(["list"], extraEnvironment: Self.on).standardOutput == "work\n")
+            let checked = try await agent.tokenctl(["config", "check"], extraEnvironment: other)
+            #expect(checked.status == 0 && checked.standardOutput.hasSuffix("OK (1 session)\n"), "\(checked)")
+            let path = try await agent.tokenctl(["config", "path"], extraEnvironment: other)
+            #expect(path.standardOutput == agent.configurationPath + "\n", "\(path)")
+            #expect(path.standardError.isEmpty == other.isEmpty, "\(path)")
+            let added = try await add("home", other)
+            #expect(added.status == 0, "\(added)")
+            #expect(try await agent.tokenctl("list").standardOutput == "home\nwork\n")
+        }
+
         @Test(.holds("190")) func `what they say helps`() async throws {
             let scene = try await Scene()
             let agent = try machine()

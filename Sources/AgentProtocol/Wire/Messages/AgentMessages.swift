@@ -12,6 +12,7 @@ package struct AgentMembers: WireMembers {
     package let sessions = WireMember<Int64>("sessions")
     package let memoryLocked = WireMember<Bool>("memory_locked", isOptional: true)
     package let store = WireMember<String>("store", isOptional: true)
+    package let configuration = WireMember<String>("configuration", isOptional: true)
 
     package static let table = Self()
 }

@@ -70,13 +70,17 @@ package struct AgentDescription: Equatable, Sendable {
     package var isMemoryLocked: Bool
     /// The path of the sealed store.
     package var store: String
+    /// The path of the configuration file.
+    package var configuration: String
     /// The path of the agent's own socket.
     package var socket: String
 
-    package init(version: String, isMemoryLocked: Bool, store: String, socket: String) {
+    package init(version: String, isMemoryLocked: Bool, store: String, configuration: String, socket: String)
+    {
         self.version = version
         self.isMemoryLocked = isMemoryLocked
         self.store = store
+        self.configuration = configuration
         self.socket = socket
     }
 }

@@ -49,8 +49,8 @@ struct StatusRequests {
 
     /// Serves `GET /v1`.
     func agent(for connection: Connection) -> HTTPResponse {
-        // Peers of a forwarded or shared socket do not get the agent's process number, nor the path of its
-        // store.
+        // Peers of a forwarded or shared socket do not get the agent's process number, nor the paths of its
+        // files.
         let isOwn = !connection.caller.isRestricted
         var message = AgentMessage()
         message.version = identity.version
@@ -61,6 +61,7 @@ struct StatusRequests {
         message.sessions = Int64(count(for: connection))
         message.memoryLocked = isOwn ? identity.isMemoryLocked : nil
         message.store = isOwn ? identity.store : nil
+        message.configuration = isOwn ? identity.configuration : nil
         return .message(message)
     }
 

@@ -40,6 +40,8 @@ package struct StartOptions: Equatable, Sendable {
     package var syntax: ShellSyntax?
     package var socket: String?
     package var configuration: String?
+    /// Whether ``configuration`` is the path that a running agent uses, where no file needs to be.
+    package var isConfigurationOfAgent = false
     package var stateDirectory: String?
     package var logLevel: LogLevel?
     /// Whether `--check-config` prints its findings as JSON.
@@ -121,6 +123,9 @@ extension StartOptions {
         switch name {
         case "-a", "--socket": socket = try path()
         case "--config": configuration = try path()
+        case "--agent-config":
+            configuration = try path()
+            isConfigurationOfAgent = true
         case "--state-dir": stateDirectory = try path()
         case "--drafts": drafts = try path()
         case "--session": session = try value()

@@ -24,7 +24,7 @@ struct RemoveCommand: ParsableCommand {
 
     func run() throws {
         let file = try SessionFile(session.name, for: agent.endpoint)
-        let report = try ConfigurationReport(of: file.otherConfiguration, about: session.name)
+        let report = try ConfigurationReport(ofAgent: file.configuration, about: session.name)
         guard report.isUsable else {
             let complaint = report.complaints.first ?? file.configuration
             throw AgentError(.misconfigured, complaint, remedy: .run("tokenctl config check"))

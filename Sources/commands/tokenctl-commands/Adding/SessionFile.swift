@@ -10,8 +10,6 @@ struct SessionFile {
     let name: String
     /// The path of the configuration file.
     let configuration: String
-    /// ``configuration`` if it differs from the user's default configuration file, otherwise `nil`.
-    let otherConfiguration: String?
 
     /// Locates the file for the session `name` of the agent at `endpoint`, or of this user if no agent
     /// responds.
@@ -27,8 +25,7 @@ struct SessionFile {
         }
         self.name = name
         let usual = try AgentPaths.configuration()
-        configuration = endpoint.pendingReload?.file ?? usual
-        otherConfiguration = configuration == usual ? nil : configuration
+        configuration = endpoint.runningAgent?.configuration ?? usual
     }
 
     /// Returns whether the agent accepts `text` as a session name.
@@ -131,7 +128,7 @@ private struct StagedSessionFile: ~Copyable {
 
     /// Makes `tokenagent` check the file together with all others.
     borrowing func check() throws(AgentError) {
-        let report = try ConfigurationReport(of: file.otherConfiguration, adding: directory.path)
+        let report = try ConfigurationReport(ofAgent: file.configuration, adding: directory.path)
         // Errors of other sessions do not matter here. But an error of the directory would keep the file from
         // being read.
         let (path, place) = (path, file.directory)

@@ -47,17 +47,20 @@ struct ConfigurationReport {
     /// Makes `tokenagent` read a configuration.
     ///
     /// - Parameters:
-    ///   - file: The configuration file, or `nil` for the file of this user.
+    ///   - file: The configuration file, which must exist, or `nil` for that of the agent.
+    ///   - agentFile: The path of the configuration file that the agent uses, or `nil` for that of this user.
     ///   - drafts: A directory of additional session files.
     ///   - session: The session to locate.
     /// - Throws: ``AgentError`` if the program is not installed or the file cannot be read.
     init(
         of file: String? = nil,
+        ofAgent agentFile: String? = nil,
         adding drafts: String? = nil,
         about session: String? = nil
     ) throws(AgentError) {
         let run = try TokenagentRun(
-            ["--check-config", "--json"] + (file.map { ["--config", $0] } ?? [])
+            ["--check-config", "--json"]
+                + (file.map { ["--config", $0] } ?? agentFile.map { ["--agent-config", $0] } ?? [])
                 + (drafts.map { ["--drafts", $0] } ?? []) + (session.map { ["--session", $0] } ?? [])
         )
         guard let message = run.answer.flatMap({ ConfigurationCheckResultMessage($0) }) else {

@@ -76,6 +76,20 @@ struct ReloadReport {
 }
 
 extension AgentEndpoint {
+    /// The running agent's description of itself, or `nil` if none runs.
+    var runningAgent: AgentMessage? {
+        var endpoint = self
+        endpoint.mayStartAgent = false
+        return try? endpoint.message(AgentRequest(.get), timeout: .seconds(10))
+    }
+
+    /// The command that restarts the agent: that of its unit, or one that stops it, after which the next command
+    /// starts it.
+    var restart: Remedy {
+        let unit = (try? socketPath).flatMap(AgentPaths.systemUnit)
+        return .run(unit.map { "systemctl restart \($0)" } ?? "tokenctl shutdown")
+    }
+
     /// The differences between the configuration and that of the running agent, or `nil` if none runs or it
     /// cannot report them.
     var pendingReload: ReloadMessage? {

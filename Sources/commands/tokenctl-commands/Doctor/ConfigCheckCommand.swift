@@ -23,7 +23,7 @@ struct ConfigCheckCommand: ParsableCommand {
 
     func run() throws {
         let pending = agent.endpoint.pendingReload
-        var report = try ConfigurationReport(of: config ?? pending?.file)
+        var report = try ConfigurationReport(of: config, ofAgent: pending?.file)
         let difference = report.isGood ? difference(pending, of: report.file) : nil
         if let difference { report.message.agent = difference.differences }
         if agent.wantsJSON {

@@ -16,20 +16,31 @@ struct ConfigCommand: ParsableCommand {
     struct ConfigPath: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "path",
-            abstract: "Print the path of the configuration file."
+            abstract: "Print the path of the configuration file.",
+            discussion: "The file of the running agent, or else the one that an agent would use."
         )
 
         @OptionGroup var agent: AgentAndOutputOptions
 
         func run() throws {
-            let configuration = try AgentPaths.configuration()
-            guard agent.wantsJSON else { return try StandardOutput.line(configuration) }
-            let value: JSONValue = [
-                "configuration": .string(configuration),
-                "state": .string(try AgentPaths().stateDirectory),
-                "socket": .string(try agent.endpoint.socketPath),
-            ]
-            try StandardOutput.json(value)
+            let usual = try AgentPaths.configuration()
+            let running = agent.endpoint.runningAgent
+            let configuration = running?.configuration ?? usual
+            if agent.wantsJSON {
+                let value: JSONValue = [
+                    "configuration": .string(configuration),
+                    "state": .string(try running?.store ?? AgentPaths().stateDirectory),
+                    "socket": .string(try agent.endpoint.socketPath),
+                ]
+                try StandardOutput.json(value)
+            } else {
+                try StandardOutput.line(configuration)
+            }
+            guard configuration != usual else { return }
+            StandardError.write(
+                "tokenctl: the running agent uses \(TerminalText.escaped(configuration)); "
+                    + "this environment names \(TerminalText.escaped(usual))\n"
+            )
         }
     }
 

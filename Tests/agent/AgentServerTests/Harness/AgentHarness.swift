@@ -91,6 +91,7 @@ final class AgentHarness: Sendable {
                 version: "1.2.3",
                 isMemoryLocked: true,
                 store: "/state",
+                configuration: "/config.toml",
                 socket: "/run/agent.sock"
             ),
             auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit),

@@ -21,6 +21,7 @@ struct RoutesTests {
         #expect(object["locked"]?.bool == false)
         #expect(object["sessions"]?.integer == 2)
         #expect(object["store"]?.string == "/state")
+        #expect(object["configuration"]?.string == "/config.toml")
         await agent.stop()
     }
 

@@ -112,4 +112,22 @@ import Text
         #expect(places["state"]?.string == home.path(".local/state/tokenagent"))
         #expect(places["socket"] == "/run/s")
     }
+
+    @Test func `the paths are those of the running agent, which a note says where they differ`() async throws
+    {
+        let about = #"{"version":"1","api":1,"store":"/other/state","configuration":"/other/config.toml"}"#
+        let usual = home.path(".config/tokenagent/config.toml")
+        for options in [[], ["--json"]] {
+            let agent = try ScriptedAgent(.read, .answer(about))
+            let result = try await Program.run(
+                [BuiltPrograms.client, "config", "path", "--socket", agent.socket] + options,
+                environment: ["HOME": home.path]
+            )
+            #expect(result.status == 0 && result.standardOutput.contains("/other/config.toml"), "\(result)")
+            #expect(result.standardOutput.contains("/other/state") == !options.isEmpty, "\(result)")
+            let note =
+                "tokenctl: the running agent uses /other/config.toml; this environment names \(usual)\n"
+            #expect(result.standardError == note)
+        }
+    }
 }
