@@ -38,6 +38,20 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "work").status == 4)
         }
 
+        @Test func `a device login that is denied names the next one`() async throws {
+            let scene = try await Scene(flow: "device")
+            try await scene.agent.start()
+            let login = try scene.agent.startTokenctl(["login", "work", "--flow", "device", "--no-browser"])
+            let line = try await login.outputLine(containing: "-")
+            #expect(scene.issuer.decideDevice(userCode: line, denied: true))
+            let result = try await login.finish()
+            #expect(result.status == 8, "\(result)")
+            #expect(
+                result.standardError.hasSuffix("\n  Run: tokenctl login work --flow device\n"),
+                "\(result)"
+            )
+        }
+
         @Test func `an interrupted device login leaves nothing behind`() async throws {
             let scene = try await Scene(flow: "device")
             try await scene.agent.start()

@@ -341,7 +341,12 @@ final class Logins {
             return .done(message)
         case .failed(let reason): failure = RequestFailure(reason, of: name)
         case .cancelled:
-            failure = RequestFailure(code: .denied, message: "login cancelled", session: name)
+            failure = RequestFailure(
+                code: .denied,
+                message: "login cancelled",
+                session: name,
+                remedy: .run("tokenctl login \(name)")
+            )
         case .superseded:
             failure = RequestFailure(
                 code: .denied,

@@ -89,7 +89,10 @@ extension RequestFailure {
         let login = "tokenctl login \(session)"
         let code: FailureCode
         switch failure.kind.consequences.loginRemedy {
-        case .tryLater: code = .temporarilyUnavailable
+        case .tryLater:
+            code = .temporarilyUnavailable
+            // Without a time of the server's own: unlike a refresh, a login is not tried again by itself.
+            if failure.retryAfter == nil { remedy = remedy ?? .run(login) }
         case .correctSettings:
             code = .misconfigured
             if failure.kind == .variantRefused {
@@ -111,6 +114,7 @@ extension RequestFailure {
         // The user, or the server on the user's behalf, has declined.
         case .logInAgain where failure.kind == .interactionRequired && failure.code == "access_denied":
             code = .denied
+            remedy = remedy ?? .run(login)
         case .logInAgain:
             code = .loginRequired
             remedy = remedy?.followed(by: login) ?? .run(login)

@@ -17,7 +17,9 @@ package struct Secret: ~Copyable {
     ///   of UTF-8.
     package init(_ bytes: consuming [UInt8], of kind: String) throws(AgentError) {
         self.bytes = bytes
-        guard !self.bytes.isEmpty else { throw AgentError(.badRequest, "the \(kind) is empty") }
+        guard !self.bytes.isEmpty else {
+            throw AgentError(.badRequest, "the \(kind) is empty", remedy: .retry("with the \(kind)"))
+        }
         guard self.bytes.count <= Secret.longest else {
             throw AgentError(.badRequest, "the \(kind) is longer than \(Secret.longest) bytes")
         }

@@ -31,13 +31,22 @@ struct LoginProgressClient {
         do throws(AgentError) {
             failure = try run(request)
         } catch {
-            throw error.about(session)
-        }
-        if let remedy = failure?.remedy, let flowOption, remedy == .run("tokenctl login \(session)") {
-            failure?.remedy = .run("tokenctl login \(session) \(flowOption)")
+            throw told(error)
         }
         // With --json the event with the error has been printed already.
-        if let failure { throw ExitCode(FailureReport.tell(failure.about(session))) }
+        if let failure { throw ExitCode(FailureReport.tell(told(failure))) }
+    }
+
+    /// Returns the error with the session's name and, if its remedy is another login, with the flow of this one.
+    private func told(_ error: AgentError) -> AgentError {
+        var error = error.about(session)
+        if error.remedy == .run("tokenctl login \(session)") { error.remedy = anotherLogin }
+        return error
+    }
+
+    private var anotherLogin: Remedy {
+        guard let flowOption else { return .run("tokenctl login \(session)") }
+        return .run("tokenctl login \(session) \(flowOption)")
     }
 
     /// Sends the request and returns at the end of the login.
@@ -62,7 +71,7 @@ struct LoginProgressClient {
             case nil: break
             }
         }
-        throw AgentError(.noAgent, "login interrupted: the agent exited")
+        throw AgentError(.noAgent, "login interrupted: the agent exited", remedy: anotherLogin)
     }
 
     private func present(_ page: OpenURLMessage) throws(AgentError) {

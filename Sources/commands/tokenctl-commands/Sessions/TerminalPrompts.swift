@@ -19,7 +19,7 @@ enum TerminalPrompts {
     static func secret(_ prompt: String, kind: String, option: String?) throws(AgentError) -> Secret {
         guard let terminal = Terminal() else { throw cannotPrompt(for: kind, option) }
         guard let bytes = try terminal.ask(shown(prompt) + ": ", echo: false) else {
-            throw AgentError(.internal, "no \(kind) entered")
+            throw noInput(kind)
         }
         return try Secret(bytes, of: kind)
     }
@@ -29,7 +29,11 @@ enum TerminalPrompts {
         let first = try secret(prompt, kind: kind, option: option)
         let second = try secret(prompt + ", again", kind: kind, option: option)
         guard first == second else {
-            throw AgentError(.badRequest, "the second \(kind) differs from the first")
+            throw AgentError(
+                .badRequest,
+                "the second \(kind) differs from the first",
+                remedy: .retry("with the same \(kind) twice")
+            )
         }
         return first
     }
@@ -44,7 +48,7 @@ enum TerminalPrompts {
         }
         guard let answer = try terminal.ask(shown(prompt) + ": ", echo: true),
             !answer.isEmpty
-        else { throw AgentError(.internal, "no \(kind) entered") }
+        else { throw noInput(kind) }
         return answer
     }
 
@@ -119,6 +123,10 @@ enum TerminalPrompts {
     }
 
     private static func lineAbove(_ help: String?) -> String { help.map { shown($0) + "\n" } ?? "" }
+
+    private static func noInput(_ kind: String) -> AgentError {
+        AgentError(.internal, "no \(kind) entered", remedy: .retry("with the \(kind)"))
+    }
 
     private static func cannotPrompt(for kind: String, _ option: String?) -> AgentError {
         let remedy = option.map { Remedy.set($0) }
