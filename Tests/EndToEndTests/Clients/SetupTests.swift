@@ -192,6 +192,39 @@ extension EndToEnd {
             #expect(try await files(scene) == before)
         }
 
+        @Test(.enabled(if: hasKubectl, "kubectl is not installed, or too old"))
+        func `what is said about the contexts of a kubeconfig can be run`() async throws {
+            let scene = try await scene()
+            let setup = "tokenctl setup kubectl --session work"
+            let user = "kubectl config view --minify -o jsonpath='{.contexts[0].context.user}'"
+            func follow(_ state: String, shown: String) async throws {
+                let made = try await run("\(state); \(setup) \(options)", in: scene)
+                let note = made.standardOutput.split(separator: "\n").first { $0.hasPrefix("Note: ") } ?? ""
+                #expect(note.contains(shown), "\(made)")
+                let command = note.split(separator: "(run: ", maxSplits: 1).last?.dropLast() ?? ""
+                let line = command.replacing("CONTEXT", with: "'my context'").replacing(
+                    "CLUSTER",
+                    with: "far"
+                ).replacing("URL", with: "https://k")
+                let used = try await run("\(line) && \(user) \(kubeconfig)", in: scene)
+                #expect(used.standardOutput.hasSuffix("tokenagent-work"), "\(line) \(used)")
+                let again = try await run("\(setup) \(options)", in: scene)
+                #expect(!again.standardOutput.contains("context"), "\(again)")
+            }
+            var (options, kubeconfig) = ("", "")
+            try await follow("true", shown: "no context and no cluster")
+            try await follow(
+                "rm -r .kube; kubectl config set-cluster far",
+                shown: "no context, only the clusters: far"
+            )
+            let unset =
+                "kubectl config set-context 'my context' --user=x; kubectl config unset current-context"
+            try await follow(unset, shown: "none of the contexts is current: my context")
+            try await follow("kubectl config set-context --current --user=x", shown: "no context uses it yet")
+            (options, kubeconfig) = ("--file 'other file'", "--kubeconfig 'other file'")
+            try await follow("true", shown: "no context and no cluster")
+        }
+
         @Test(.holds("243")) func `a link that the installation made stays`() async throws {
             let scene = try await sceneWithPrograms()
             let programs = scene.agent.home.path(".local/bin")

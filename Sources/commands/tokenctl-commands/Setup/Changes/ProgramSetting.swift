@@ -27,7 +27,7 @@ struct ProgramSetting: SetupChange {
     }
 
     /// Returns the command as a line for a shell.
-    private static func line(_ command: [String]) -> String {
+    static func line(_ command: [String]) -> String {
         let words = command.map { word in
             word.utf8.allSatisfy { $0.isUsualInToken || "/:@,".utf8.contains($0) }
                 ? word : ShellWord.quoted(word)

@@ -55,12 +55,42 @@ enum ContainerSetup {
             file: kubeconfig(request),
             isBare: isBareKubeconfig
         )
-        let context = "kubectl config set-context --current --user=\(user)"
-        let notes = [
-            "no context uses it yet \(Remedy.run(context).parenthesized)",
-            "kubectl rewrites its file without comments",
-        ]
+        let advice = request.isUndo ? nil : try contextNote(of: user, file)
+        let notes = [advice, "kubectl rewrites its file without comments"].compactMap(\.self)
         return SetupPlan(changes: [setting], notes: notes)
+    }
+
+    /// Returns the note on the context that has yet to use `user`, or `nil` if one uses it.
+    private static func contextNote(of user: String, _ file: [String]) throws(AgentError) -> String? {
+        func names(_ path: String) throws(AgentError) -> String {
+            let run = try CompletedRun(["kubectl", "config", "view"] + file + ["-o", "jsonpath=\(path)"])
+            return run.status == 0 ? run.words : ""
+        }
+        guard try names("{.contexts[?(@.context.user==\"\(user)\")].name}").isEmpty else { return nil }
+        let change = ProgramSetting.line(["--user=\(user)"] + file)
+        guard try names("{.current-context}").isEmpty else {
+            let command = Remedy.run("kubectl config set-context --current \(change)")
+            return "no context uses it yet \(command.parenthesized)"
+        }
+        let use = ProgramSetting.line(["CONTEXT"] + file)
+        let contexts = try names("{.contexts[*].name}")
+        guard contexts.isEmpty else {
+            let command = Remedy.run(
+                "kubectl config set-context CONTEXT \(change) && kubectl config use-context \(use)"
+            )
+            return "none of the contexts is current: \(contexts) \(command.parenthesized)"
+        }
+        let context = "set-context CONTEXT --cluster=CLUSTER \(change) && kubectl config use-context \(use)"
+        let clusters = try names("{.clusters[*].name}")
+        guard clusters.isEmpty else {
+            let command = Remedy.run("kubectl config \(context)")
+            return "no context, only the clusters: \(clusters) \(command.parenthesized)"
+        }
+        let cluster = ProgramSetting.line(["CLUSTER"] + file)
+        let command = Remedy.run(
+            "kubectl config set-cluster --server=URL \(cluster) && kubectl config \(context)"
+        )
+        return "no context and no cluster yet \(command.parenthesized)"
     }
 
     /// Returns the file that kubectl writes, or `nil` if it chooses one of several.

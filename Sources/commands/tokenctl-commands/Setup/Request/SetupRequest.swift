@@ -43,7 +43,7 @@ struct SetupRequest {
         remedy: Remedy? = nil
     ) throws(AgentError) -> String {
         guard let value else {
-            throw AgentError(.badRequest, "missing \(option): \(purpose)", remedy: remedy)
+            throw AgentError(.badRequest, "missing \(option): \(purpose)", remedy: remedy ?? .set(option))
         }
         guard SetupRequest.isPlain(value) else {
             let format = "one word of printable ASCII, without quotes or other special characters of shells"
@@ -166,7 +166,10 @@ struct SetupRequest {
     }
 
     var requiredSession: String {
-        get throws(AgentError) { try required("--session", session, "the session for the program") }
+        get throws(AgentError) {
+            let remedy = Remedy.set("--session to a name that tokenctl list prints")
+            return try required("--session", session, "the session for the program", remedy: remedy)
+        }
     }
 
     /// Returns the session, which must exist unless the setup is undone.
