@@ -163,7 +163,7 @@ extension ExampleTreatment {
                 #"${EXAMPLE#\$ } 2>said && exit 1; test $? = 7; cat said"#,
                 reason: "the scene has no role; CloudLibraryTests have"
             ),
-            shows: ["no [[proxy]] or [[endpoint]] deploy"]
+            shows: ["no [[proxy]] or [[endpoint]] named \"deploy\""]
         ),
         endpoint("google", "gce-metadata", "GCE_METADATA_HOST", shows: "127.0.0.1:"),
         endpoint("vault", "azure-msi", "IDENTITY_ENDPOINT", shows: "/msi/token"),
