@@ -66,7 +66,9 @@ extension FleetStore {
                 member.storeError = FleetStoreError(
                     .unavailable,
                     "not in the same cluster as \(first.member.endpoint)",
-                    remedy: .set("fleet.endpoints to members of one cluster")
+                    remedy: .set(
+                        "fleet.endpoints to members of one cluster, then run tokenctl shutdown && tokenagent"
+                    )
                 )
             }
             return member

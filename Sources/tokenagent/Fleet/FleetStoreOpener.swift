@@ -93,7 +93,9 @@ struct FleetStoreOpener: Sendable {
                 throw FleetStoreError(
                     .unavailable,
                     "fleet.fleet_key_credential: CREDENTIALS_DIRECTORY is not set",
-                    remedy: .set("LoadCredential=\(name):FILE in the agent's unit, or fleet.fleet_key_file"),
+                    remedy: .set(
+                        "LoadCredential=\(name):FILE in the agent's unit, or fleet.fleet_key_file, and restart the agent"
+                    ),
                     isMistake: true
                 )
             }
@@ -183,7 +185,9 @@ struct FleetStoreOpener: Sendable {
             throw FleetStoreError(
                 .unavailable,
                 "fleet.\(key): \(error.message)",
-                remedy: .set("fleet.\(key) to a command that works for the agent's user")
+                remedy: .set(
+                    "fleet.\(key) to a command that works for the agent's user, then run tokenctl shutdown && tokenagent"
+                )
             )
         }
     }

@@ -77,7 +77,8 @@ struct FleetKeyOperations {
 
     private func remedy(for fault: FleetKeyError) -> Remedy? {
         switch fault {
-        case .otherReadersFile, .nothingStaged: fault.remedy
+        case .otherReadersFile: fault.remedy
+        case .nothingStaged: .run("tokenctl fleet rekey --stage --key-file \(ShellWord.quoted(path))")
         case .readersKey: .retry("with the keepers' file")
         default: nil
         }

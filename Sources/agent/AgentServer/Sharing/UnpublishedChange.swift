@@ -75,7 +75,9 @@ extension UnpublishedChange {
 
 extension UnpublishedChange {
     /// The advice for a ``bufferedResponse``.
-    fileprivate static let becomeKeeper = Remedy.set("role = \"keeper\" in [fleet]")
+    fileprivate static let becomeKeeper = Remedy.set(
+        "role = \"keeper\" in [fleet] with the keepers' file, then run tokenctl shutdown && tokenagent"
+    )
 }
 
 extension GrantWarning {

@@ -129,20 +129,31 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         case .unanswered(let text) where text.contains("the gateway has no"): EtcdTLSError.wantsClientUse
         // Only the administrator of the keys knows which permissions are missing.
         case .unreachable, .unanswered, .denied, .compacted, .refused, .malformed: nil
-        case .unknownHost: .set("fleet.endpoints to a host name that this host can resolve")
-        case .closedPort: .set("fleet.endpoints to etcd's client port")
-        case .noHandshake: .set("fleet.endpoints to http, or etcd's listen-client-urls to https")
-        case .noPlainAnswer: .set("fleet.endpoints to https")
+        case .unknownHost:
+            .set(
+                "fleet.endpoints to a host name that this host can resolve, then run tokenctl shutdown && tokenagent"
+            )
+        case .closedPort:
+            .set(
+                "fleet.endpoints to etcd's client port if etcd is running, then run tokenctl shutdown && tokenagent"
+            )
+        case .noHandshake: .set("fleet.endpoints to http, then run tokenctl shutdown && tokenagent")
+        case .noPlainAnswer: .set("fleet.endpoints to https, then run tokenctl shutdown && tokenagent")
         case .noGateway:
             .set(
-                "fleet.endpoints to etcd's client port, by default 2379, or enable-grpc-gateway: true in etcd"
+                "fleet.endpoints to etcd's client port, by default 2379, then run tokenctl shutdown && tokenagent"
             )
         case .insecure(let distrust): distrust.remedy
         case .noPassword(_, let remedy, _): remedy
         case .unauthenticated(let text) where text.contains("CommonName"):
-            .set("fleet.certificate_file to a client certificate without a CommonName")
+            .set(
+                "fleet.certificate_file to a client certificate without a CommonName, then run tokenctl shutdown && tokenagent"
+            )
         case .unauthenticated(let text) where text.contains("not enabled"): .run("etcdctl auth enable")
-        case .unauthenticated: .set("fleet.user, and fleet.password_file or fleet.password_command")
+        case .unauthenticated:
+            .set(
+                "fleet.user, and fleet.password_file or fleet.password_command, then run tokenctl shutdown && tokenagent"
+            )
         case .outOfSpace: .see("etcd's maintenance guide: etcdctl compact, defrag and alarm disarm")
         }
     }

@@ -38,7 +38,7 @@ package enum FleetKeyError: Error, Equatable, Sendable {
             "cannot be renewed: the \(FleetKeyFile.readersSuffix) file next to it \(reason)"
         case .badLabel: "cannot be created: a fleet's name has 1 to 64 visible ASCII characters"
         case .nothingStaged: "has no staged key"
-        case .outOfMemory: "cannot be loaded: no locked memory left"
+        case .outOfMemory: "cannot be loaded: no memory left"
         }
     }
 
@@ -58,16 +58,21 @@ package enum FleetKeyError: Error, Equatable, Sendable {
             .set("the key file for this host's role at this path, then run tokenctl shutdown && tokenagent")
         case .file(.sandboxed): .run("tokenctl shutdown && tokenagent")
         case .file: .set("the key to a plain file of the agent's user with mode 600")
-        case .notAKey, .damaged, .badLabel:
+        case .notAKey, .damaged, .badLabel, .nothingStaged:
             .retry("with the file that tokenctl fleet init or rekey wrote")
-        case .nothingStaged: .run("tokenctl fleet rekey --stage")
-        case .futureVersion: .retry("with the version that wrote it")
+        case .futureVersion: .retry("with the newer version")
         case .keepersKey:
-            .set("the readers' file, which ends in .reader, on this host, or fleet.role = \"keeper\"")
-        case .readersKey: .set("the keepers' file on this host, or fleet.role = \"reader\"")
+            .set(
+                "the readers' file, which ends in .reader, on this host, or fleet.role = \"keeper\", then run tokenctl shutdown && tokenagent"
+            )
+        case .readersKey:
+            .set(
+                "the keepers' file on this host, or fleet.role = \"reader\", then run tokenctl shutdown && tokenagent"
+            )
         case .otherReadersFile:
             .retry("after moving the file away that ends in \(FleetKeyFile.readersSuffix)")
-        case .outOfMemory: .set("ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit")
+        case .outOfMemory:
+            .set("ulimit -v, or LimitAS= in the unit, to a higher limit, and restart the agent")
         }
     }
 }

@@ -43,7 +43,7 @@ package enum FleetValueError: Error, Equatable, Sendable {
     package var remedy: Remedy? {
         switch self {
         case .unknownKey: .set("the fleet's new key on this host, then run tokenctl shutdown && tokenagent")
-        case .futureVersion: .retry("with the version that wrote it")
+        case .futureVersion: .retry("with the newer version")
         case .truncated, .tooLong, .notAValue, .retiredKey, .closedToReaders, .locked, .forged, .malformed:
             nil
         }
