@@ -15,9 +15,10 @@ struct FleetReadResultParsing {
 
     /// Parses the result of a read.
     func readResult(_ answer: EtcdResponse<EtcdRangeResult>) throws(FleetStoreError) -> FleetReadResult {
-        guard let date = answer.date, !answer.content.hasMore else {
-            throw FleetStoreError(.unavailable, "etcd's response is incomplete or has no Date header")
+        guard !answer.content.hasMore else {
+            throw FleetStoreError(.unavailable, "etcd's response is incomplete")
         }
+        guard let date = answer.date else { throw FleetStoreError.undated }
         return try readResult(
             of: answer.content.pairs.map { ($0.key, $0.value) },
             at: FleetRevision(answer.header),

@@ -41,6 +41,13 @@ package struct FleetStoreError: Error, Equatable, Sendable {
     /// The error while nothing is known, because the store is being opened or has not been used.
     package static let unasked = FleetStoreError(.unavailable, "etcd has not been read yet")
 
+    /// The error for responses of etcd without its time.
+    package static let undated = FleetStoreError(
+        .unavailable,
+        "etcd's responses have no Date header, which dates the tokens",
+        remedy: .set("the proxy in front of etcd to pass the Date header")
+    )
+
     /// The sentence with the remedy in parentheses, for places with one line.
     package var advice: String { remedy.map { "\(sentence) \($0.parenthesized)" } ?? sentence }
 
