@@ -17,6 +17,7 @@ struct FleetCheckup {
     func checks() async -> [DiagnosticCheck] {
         guard let port = fleet.port, !phase.isLocked else { return [] }
         await fleet.openAnyway()
+        fleet.readFailedSessions()
         guard let sharing = fleet.sharing else {
             return [Self.problem(fleet.storeError ?? .unasked)]
         }
@@ -102,8 +103,8 @@ struct FleetCheckup {
             return DiagnosticCheck(
                 name: "fleet clock",
                 verdict: .warning,
-                detail: "etcd's responses have no Date header, which dates the tokens",
-                remedy: .set("the proxy in front of etcd to pass the Date header")
+                detail: FleetStoreError.undated.sentence,
+                remedy: FleetStoreError.undated.remedy
             )
         }
         guard abs(ahead) > FleetCheckup.tolerance else {

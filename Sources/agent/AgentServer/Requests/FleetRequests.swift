@@ -65,6 +65,8 @@ struct FleetRequests {
         switch order {
         case .status:
             await fleet.openAnyway()
+            fleet.readFailedSessions()
+            if fleet.announcements.storeError != nil { _ = await fleet.announcements.tryNow() }
             return []
         case .join(let name):
             fleet.rejoin(name)

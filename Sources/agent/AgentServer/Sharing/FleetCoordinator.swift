@@ -343,6 +343,12 @@ extension FleetCoordinator {
         await store.waitUntilOpened()
     }
 
+    /// Reads the sessions again whose latest operation has failed, so that the user is not told of an error that
+    /// is corrected.
+    func readFailedSessions() {
+        for (name, session) in sessions where session.storeError != nil { lookAgain(at: name) }
+    }
+
     /// Returns the reason why it is unknown whether the session is logged in, or `nil` if that is known or
     /// the session is not shared.
     func blank(of name: SessionName) -> FleetUnknownReason? {
