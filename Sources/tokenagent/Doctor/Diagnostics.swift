@@ -87,19 +87,13 @@ struct Diagnostics: DiagnosticsProviding {
     private func vault() -> DiagnosticCheck {
         switch control.store.state {
         case .unlocked: DiagnosticCheck(name: "vault", verdict: .ok, detail: "unlocked")
-        case .locked:
+        // The agent creates the vault at its start.
+        case .locked, .uninitialized:
             DiagnosticCheck(
                 name: "vault",
                 verdict: .warning,
                 detail: "locked: no tokens are served or refreshed" + reason,
                 remedy: control.lastRefusal?.remedy ?? .run("tokenctl unlock")
-            )
-        case .uninitialized:
-            DiagnosticCheck(
-                name: "vault",
-                verdict: .problem,
-                detail: "not found: logins cannot be stored",
-                remedy: .run("tokenctl vault init")
             )
         }
     }
@@ -178,7 +172,7 @@ struct Diagnostics: DiagnosticsProviding {
             name: "memory",
             verdict: .warning,
             detail: "keys are not in locked memory and may be swapped out",
-            remedy: .set("ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit")
+            remedy: .set("ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit, and restart the agent")
         )
     }
 

@@ -103,7 +103,9 @@ struct ServerCheck: Sendable {
         let tables = sessions.map { "[session.\($0)]" }.joined(separator: ", ")
         switch kind {
         case .insecure where place.trust.caFile == nil:
-            return .set("ca_file in \(tables) to the server's certificate authority")
+            return .set(
+                "ca_file in \(tables) to the server's certificate authority, then run tokenctl reload"
+            )
         case .insecure: return .set("ca_file or pins in \(tables), then run tokenctl reload")
         case .misconfigured: return .set("the address or ca_file in \(tables), then run tokenctl reload")
         case .busy: return .retry("later")

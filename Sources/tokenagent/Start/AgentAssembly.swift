@@ -232,10 +232,14 @@ extension AgentAssembly {
             throw StartFailure(
                 .misconfigured,
                 "cannot lock memory for keys",
-                remedy: .set("RLIMIT_MEMLOCK to a higher limit, or vault.require_locked_memory to false")
+                remedy: .set(
+                    "ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit, or vault.require_locked_memory to false"
+                )
             )
         }
-        logger.warning("memory for keys not locked (set: RLIMIT_MEMLOCK to a higher limit)")
+        logger.warning(
+            "memory for keys not locked (set: ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit, and restart the agent)"
+        )
         return false
     }
 

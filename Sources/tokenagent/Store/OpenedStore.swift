@@ -23,7 +23,7 @@ struct OpenedStore {
         do throws(SealedMemoryError) {
             memory = try SealedMemory()
         } catch {
-            throw StartFailure(.internal, "cannot allocate locked memory for keys")
+            throw StartFailure(.internal, "cannot allocate memory for keys")
         }
         do throws(StoreError) {
             let directory = try StoreDirectory(
@@ -60,7 +60,7 @@ struct OpenedStore {
         } catch let error as StoreError {
             throw StartFailure(error)
         } catch {
-            throw StartFailure(.internal, "cannot allocate locked memory for keys")
+            throw StartFailure(.internal, "cannot allocate memory for keys")
         }
     }
 

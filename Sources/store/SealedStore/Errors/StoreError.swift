@@ -120,7 +120,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .slotTooLarge(let limit): "a slot's path, name or command has more than \(limit) bytes"
         case .slotSecretNeeded(let index): "the secret of slot \(index) is required"
         case .sessionsStored: "the store contains sessions"
-        case .outOfMemory: "cannot allocate locked memory for keys"
+        case .outOfMemory: "cannot allocate memory for keys"
         }
     }
 
@@ -156,6 +156,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .heldByAnother: .run("tokenagent -k")
         case .unsafe(let path, let reason) where reason.bytewise.hasPrefix("it is a symbolic link"):
             .retry("after replacing the link \(path) by what it leads to")
+        case .unsafe(_, let reason) where reason.bytewise.hasPrefix("it is not a directory"):
+            .set("--state-dir to a directory of your own")
         case .unsafe(let path, _):
             .set("the mode of \(path) to 0700, or --state-dir to a directory of your own")
         case .networkFileSystem: .set("--state-dir to a local directory, or --allow-network-store")
@@ -211,7 +213,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .slotSecretNeeded(let index):
             .retry("with the secret of slot \(index), or after removing the slot")
         case .sessionsStored: .run("tokenctl vault slots add")
-        case .outOfMemory: .set("RLIMIT_MEMLOCK and MemoryMax to higher limits")
+        case .outOfMemory:
+            .set("ulimit -v, or LimitAS= in the unit, to a higher limit, and restart the agent")
         }
     }
 }

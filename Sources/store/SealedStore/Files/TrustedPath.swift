@@ -126,8 +126,11 @@ enum TrustedPath {
     ) throws(StoreError) -> Int32 {
         let descriptor = unsafe openat(directory, name, access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor < 0 else { return descriptor }
+        var byte: CChar = 0
         switch errno {
-        case ENOTDIR, ELOOP: throw .unsafe(path: path, reason: "it is a symbolic link or not a directory")
+        case ENOTDIR, ELOOP:
+            let isLink = unsafe readlinkat(directory, name, &byte, 1) >= 0
+            throw .unsafe(path: path, reason: isLink ? "it is a symbolic link" : "it is not a directory")
         default: throw .unavailable(path: path, reason: SystemCallError.latest("openat").reason)
         }
     }
