@@ -71,6 +71,39 @@ extension EndToEnd {
             #expect(refused.standardError.contains("\(path) already exists"), "\(refused)")
             #expect(File.text(path) == "something")
             #expect([file, readersFile].filter(File.exists) == [path])
+            #expect(PrintedRemedy(refused, holding: "with another file") != nil, "\(refused)")
+            let another = try await agent.tokenctl("fleet", "init", "--key-file", agent.home.path("another"))
+            #expect(another.status == 0, "\(another)")
+        }
+
+        @Test(arguments: [
+            (
+                "cp other.reader fleet.key.reader", ".reader",
+                "after moving the file away that ends in .reader"
+            ),
+            ("true", ".reader/", "with the keepers' file"),
+            ("true", "--activate", "tokenctl fleet rekey --stage --key-file"),
+        ])
+        func `a key that is not renewed is renewed as it is said`(
+            change: String,
+            kind: String,
+            words: String
+        ) async throws {
+            _ = try await message("init")
+            let other = try await agent.tokenctl("fleet", "init", "--key-file", agent.home.path("other"))
+            try #require(other.status == 0, "\(other)")
+            try #require(try await agent.shell("cd && \(change)").status == 0)
+            let path = kind == ".reader/" ? readersFile : file
+            let option = kind == "--activate" ? [kind] : []
+            let refused = try await agent.tokenctl(["fleet", "rekey", "--key-file", path] + option)
+            let remedy = try #require(PrintedRemedy(refused, holding: words), "\(refused)")
+            if kind == ".reader" { File.remove(readersFile) }
+            if let command = remedy.command {
+                let staged = try await agent.shell(command)
+                #expect(staged.status == 0, "\(staged)")
+            }
+            let renewed = try await agent.tokenctl(["fleet", "rekey", "--key-file", file] + option)
+            #expect(renewed.status == 0, "\(renewed)")
         }
 
         @Test(arguments: [

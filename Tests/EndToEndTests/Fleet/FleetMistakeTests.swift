@@ -55,7 +55,10 @@ extension EndToEnd {
                     "keeper", "KEY.empty", "KEY.empty cannot be used: it is empty",
                     "the key file for this host's role"
                 ),
-                ("reader", "KEY", "KEY is the keepers' key", "the readers' file on this host"),
+                (
+                    "reader", "KEY", "KEY is the keepers' key",
+                    "the readers' file, which ends in .reader, on this host"
+                ),
                 ("keeper", "KEY.reader", "KEY.reader is the readers' key", "the keepers' file on this host"),
                 ("keeper", "KEY.open", "KEY.open cannot be used: its mode 644", "user with mode 600"),
             ]

@@ -72,9 +72,7 @@ extension EndToEnd {
             try #require(result.status == 0, "\(result)")
         }
 
-        @Test
-        func
-            `an etcd without room is named with what helps, loses no answer, and is used again without a restart`()
+        @Test func `an etcd without room is named with what helps, and is used again without a restart`()
             async throws
         {
             try await FleetScene.whileRunning { scene in

@@ -59,6 +59,14 @@ extension EndToEnd {
                 let found = try await host.tokenctl("doctor").standardOutput
                 #expect(found.contains("work: this host does not use the login"), "\(found)")
                 #expect(found.contains("set: fleet = true in [session.work]"), "\(found)")
+                let refused = try await host.tokenctl("fleet", "join", "work")
+                let remedy = PrintedRemedy(refused, holding: "fleet = true in [session.work]")
+                try host.configure(text)
+                #expect(try await host.shell(try #require(remedy?.command, "\(refused)")).status == 0)
+                #expect(try await host.tokenctl("fleet", "join", "work").status == 0)
+                let after = try await host.tokenctl("doctor").standardOutput
+                #expect(!after.contains("this host does not use"), "\(after)")
+                #expect(try await scene.commonToken() != nil)
             }
         }
 

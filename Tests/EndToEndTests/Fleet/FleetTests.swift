@@ -238,7 +238,7 @@ extension EndToEnd {
                 #expect(shown["state"] == "unreadable" && shown["refreshed_at"] == nil, "\(shown)")
                 #expect(shown["remedy"]?.string?.contains("tokenctl fleet repair work") == true, "\(shown)")
                 #expect(try await scene.token(of: scene.keepers[0]) == token)
-                #expect(try await scene.keepers[0].tokenctl("fleet", "repair").status == 0)
+                #expect(try await scene.keepers[0].tokenctl("fleet", "repair", "work").status == 0)
                 let isRepaired = try await Polling.until {
                     try await scene.record(at: scene.keepers[1])?["state"]?.string == "live"
                 }

@@ -32,7 +32,7 @@ extension EndToEnd {
                 more: "[vault]\nrequire_locked_memory = true\n"
             )
             #expect(try await scene.program.finish().status == 2)
-            #expect(scene.program.standardError.contains("RLIMIT_MEMLOCK"))
+            #expect(scene.program.standardError.contains("ulimit -l"))
             #expect(!File.exists(scene.agent.socketPath))
         }
 

@@ -91,7 +91,7 @@ extension EndToEnd {
             arguments: [
                 (
                     false,
-                    "(set: ca_file in [session.work] to the server's certificate authority)"
+                    "(set: ca_file in [session.work] to the server's certificate authority, then run tokenctl reload)"
                 ),
                 (true, "(set: ca_file or pins in [session.work], then run tokenctl reload)"),
             ]
@@ -114,6 +114,17 @@ extension EndToEnd {
             #expect(line?.hasSuffix(remedy) == true, "\(doctor)")
             #expect(doctor.status == 1)
             #expect(scene.issuer.requests().isEmpty)
+            let named = try scene.agent.home.write(stranger.certificatePEM, to: "stranger.pem")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            let others = text.split(separator: "\n").filter { !$0.hasPrefix("ca_file") }
+            try scene.agent.configure(others.joined(separator: "\n") + "\nca_file = \"\(named)\"\n")
+            // The sandbox has only the files that were named at the start.
+            let reload = try await scene.agent.tokenctl("reload")
+            #expect(PrintedRemedy(reload, holding: "tokenctl shutdown") != nil, "\(reload)")
+            try await scene.agent.end()
+            try await scene.agent.start()
+            let after = try await scene.agent.tokenctl("doctor").standardOutput
+            #expect(after.contains("ok       server \(scene.issuer.issuer): "), "\(after)")
         }
 
         @Test(.holds("82", "O14")) func `an expired, a future, and another host's certificate are refused`()

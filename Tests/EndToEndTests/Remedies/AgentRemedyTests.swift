@@ -72,6 +72,16 @@ extension EndToEnd {
                 }
             ),
             RemedyCase(
+                name: "a socket that gives out tokens alone",
+                remedy: "on the agent's own host",
+                arguments: ["lock"],
+                then: nil,
+                isRepeated: true,
+                socket: "shared.sock",
+                configuration: { $0.filled(shared) + Scene.session("work", $0.issuer) },
+                followed: .shell("tokenctl lock")
+            ),
+            RemedyCase(
                 name: "a session that a socket does not have",
                 remedy: "tokenctl list",
                 arguments: ["get", "nosuch"],

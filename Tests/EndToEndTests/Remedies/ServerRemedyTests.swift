@@ -49,6 +49,32 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a client that is a document is accepted once the server can read it`() async throws {
+            let document = "https://client.example/client.json"
+            let scene = try await Scene { $0.metadata["client_id_metadata_document_supported"] = true }
+            try scene.agent.configure(
+                Scene.session("work", scene.issuer, more: "client_metadata_url = \"\(document)\"")
+                    .replacing("client_id = \"demo-public\"\n", with: "").replacing("\"openid\", ", with: "")
+            )
+            try await scene.agent.start()
+            func tokens(_ number: Int) -> IssuerResponse {
+                .json([
+                    "access_token": .string("AT-\(number)"), "refresh_token": .string("RT-\(number)"),
+                    "token_type": "Bearer", "expires_in": 600,
+                ])
+            }
+            scene.issuer.queue(tokens(1))
+            try await scene.logIn()
+            #expect(scene.issuer.requests(to: "/token").last?.form["client_id"] == document)
+            scene.issuer.queue(.failure("invalid_client", status: 401))
+            let refused = try await scene.agent.tokenctl("refresh", "work")
+            let remedy = PrintedRemedy(refused, holding: "once the server can read \(document)")
+            #expect(remedy != nil, "\(refused)")
+            scene.issuer.queue(tokens(2))
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            #expect(try await scene.token() == "AT-2")
+        }
+
         private static let confidential = "client_secret = \"demo-secret-7f3a\"\n"
 
         private static let ofSecrets: [RemedyCase] = [

@@ -31,6 +31,9 @@ extension EndToEnd {
                 tokenURI: "https://oauth2.example/token",
                 writesEndpoint: false
             ) { $0 },
+            Account(remedy: "service_account_file to the JSON file of a new key of the account") {
+                $0.replacing(#/"private_key":"[^"]*"/#, with: #""private_key":"x""#)
+            },
         ])
         func `a key file of Google is mended as it is said`(_ row: Account) async throws {
             let files = try TemporaryDirectory()

@@ -330,10 +330,13 @@ extension EndToEnd {
                     PrintedRemedy(doctor, holding: "after fixing the disk or its permissions"),
                     "\(doctor)"
                 )
+                let free = "KiB free: refreshes will stop (retry: after freeing disk space)"
+                #expect(doctor.standardOutput.contains(free), "\(doctor)")
                 try await disk.makeRoom()
                 try await scene.follow(remedy, .command())
                 let after = try await scene.agent.tokenctl("doctor")
                 #expect(!after.standardOutput.contains(remedy.lines), "\(after)")
+                #expect(!after.standardOutput.contains(free), "\(after)")
             }
         }
 

@@ -33,6 +33,16 @@ package struct RawClient: ~Copyable {
         _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
+    /// Calls `body` with each piece that the server sends, until it closes the connection.
+    package func forEachPiece(_ body: ([UInt8]) -> Void) {
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = recv(descriptor, &chunk, chunk.count, 0)
+            guard count > 0 else { return }
+            body(Array(chunk[..<count]))
+        }
+    }
+
     /// Reads until the server closes the connection, or until the input contains `end`.
     package func read(until end: String? = nil) -> String {
         var bytes: [UInt8] = []

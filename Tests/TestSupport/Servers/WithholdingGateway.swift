@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A proxy in front of an etcd that forwards calls, but holds back a watch's responses after the first.
+/// A proxy in front of an etcd that forwards calls, and holds back a watch's responses after the first.
 package final class WithholdingGateway: Sendable {
     private let server: StreamingServer
 
@@ -8,9 +8,16 @@ package final class WithholdingGateway: Sendable {
 
     /// Starts a proxy.
     ///
-    /// - Parameter endpoint: the URL `http://host:port` of etcd.
+    /// - Parameters:
+    ///   - endpoint: the URL `http://host:port` of etcd.
+    ///   - change: changes the response to a call.
+    ///   - withholds: whether a new watch is held back.
     /// - Throws: an error if no port is available.
-    package init(before endpoint: String) throws {
+    package init(
+        before endpoint: String,
+        changing change: @escaping @Sendable (String) -> String = { $0 },
+        withholding withholds: @escaping @Sendable () -> Bool = { true }
+    ) throws {
         let port = Int(endpoint.split(separator: ":").last ?? "") ?? 0
         server = try StreamingServer { request, peer in
             defer { peer.leave() }
@@ -21,8 +28,10 @@ package final class WithholdingGateway: Sendable {
                 "Content-Length: \(request.body.utf8.count)", isWatch ? "Accept: */*" : "Connection: close",
             ]
             client.send(head.joined(separator: "\r\n") + "\r\n\r\n" + request.body)
-            peer.send(client.read(until: isWatch ? "\"created\":true}}\n\r\n" : nil).utf8)
-            if isWatch { peer.waitUntilLeft() }
+            peer.send(change(client.read(until: isWatch ? "\"created\":true}}\n\r\n" : nil)).utf8)
+            guard isWatch else { return }
+            if withholds() { return peer.waitUntilLeft() }
+            client.forEachPiece(peer.send)
         }
     }
 }
