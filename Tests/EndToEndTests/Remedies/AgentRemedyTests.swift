@@ -136,8 +136,10 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
         }
 
-        /// A command that waits for the token, which an agent that starts writes as soon as it can.
-        private static let written = "timeout 20 sh -c 'until grep -qs . late/token; do sleep 0.1; done'"
+        /// A command that waits for the token in `file`, which the agent writes as soon as it can.
+        private static func written(_ file: String) -> String {
+            "timeout 20 sh -c 'until grep -qs . \(file); do sleep 0.1; done'"
+        }
 
         private static let ofFiles: [RemedyCase] = [
             RemedyCase(
@@ -159,7 +161,7 @@ extension EndToEnd {
                 arguments: ["doctor"],
                 then: nil,
                 prepare: addLateFile,
-                followed: .shell("tokenctl shutdown && tokenagent && \(written)")
+                followed: .shell("tokenctl shutdown && tokenagent && \(written("late/token"))")
             ),
             RemedyCase(
                 name: "a token file in a directory that came after the start",
@@ -167,7 +169,7 @@ extension EndToEnd {
                 arguments: ["doctor"],
                 then: nil,
                 prepare: addLateFile,
-                followed: .shell("tokenagent -k && tokenagent && \(written)")
+                followed: .shell("tokenagent -k && tokenagent && \(written("late/token"))")
             ),
             RemedyCase(
                 name: "a token file where there is a directory",
@@ -180,7 +182,7 @@ extension EndToEnd {
                     try scene.agent.home.write("", to: "tokens/work/other")
                     try await scene.logIn()
                 },
-                followed: .shell("rm -r tokens/work && tokenctl refresh work && grep -q . tokens/work")
+                followed: .shell("rm -r tokens/work && tokenctl refresh work && \(written("tokens/work"))")
             ),
         ]
 
