@@ -22,6 +22,8 @@ actor ServerMetadataCache {
     private let issuer: Issuer.Description
     private let tools: ServerDependencies
     private var known: (metadata: ServerMetadata, at: Instant)?
+    /// Whether the metadata are fetched again at the next use, whatever their age.
+    private var isDoubtful = false
     private var inFlight: Task<Result<ServerMetadata, RefreshFailure>, Never>?
 
     init(_ issuer: Issuer.Description, tools: ServerDependencies) {
@@ -33,7 +35,9 @@ actor ServerMetadataCache {
     ///
     /// - Throws: The reason there are no metadata.
     func metadata() async throws(RefreshFailure) -> ServerMetadata {
-        if let known, tools.timekeeper.now - known.at < lifetime(of: known.metadata) { return known.metadata }
+        if let known, !isDoubtful, tools.timekeeper.now - known.at < lifetime(of: known.metadata) {
+            return known.metadata
+        }
         do throws(RefreshFailure) {
             return try await refetched()
         } catch {
@@ -54,6 +58,13 @@ actor ServerMetadataCache {
         }
     }
 
+    /// Fetches the metadata again at the next use, because a login that follows them has failed.
+    ///
+    /// Until then the server may have corrected them.
+    func doubt() {
+        isDoubtful = true
+    }
+
     /// Fetches the metadata again.
     ///
     /// An invalid document leaves the cached metadata unchanged.
@@ -64,6 +75,7 @@ actor ServerMetadataCache {
         let result = await task.value
         inFlight = nil
         let metadata = try result.get()
+        isDoubtful = false
         // A document seen earlier is better than the configured endpoints.
         if let known, metadata.lacksDocument, !known.metadata.lacksDocument { return known.metadata }
         known = (metadata, tools.timekeeper.now)

@@ -117,6 +117,7 @@ struct StandardServer: AuthorizationServer {
                 await recordSecret(isAccepted: false)
                 await secrets.forget()
             }
+            if case .failed(let failure) = error, failure.kind == .misconfigured { await discovery.doubt() }
             return error.outcome
         }
     }
