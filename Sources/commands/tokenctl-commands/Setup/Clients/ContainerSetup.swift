@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import CommandCore
+import Glibc
 import Text
 
 /// The setup of containers, clusters and services.
@@ -134,12 +135,15 @@ enum ContainerSetup {
             )
         }
         let lingering = Remedy.run("loginctl enable-linger")
+        let note = "user units run only while you are logged in \(lingering.parenthesized)"
+        let isLingering = try? CompletedRun(["loginctl", "show-user", "--property=Linger", "\(geteuid())"])
+            .words.contains("yes")
         return SetupPlan(
             changes: settings,
             checks: units.map { unit in
                 SetupCheck(command: control + ["show", "--property=ActiveState", unit], answer: "=active")
             },
-            notes: ["user units run only while you are logged in \(lingering.parenthesized)"]
+            notes: isLingering == true ? [] : [note]
         )
     }
 
