@@ -6,6 +6,8 @@ import Text
 
 /// The completion of the options of `tokenctl add`: from the preset, else by prompts at the terminal.
 struct SessionPrompts {
+    private static let remedy = Remedy.set("--issuer or --preset")
+
     let command: AddCommand
 
     /// Returns the name of the session.
@@ -58,7 +60,7 @@ struct SessionPrompts {
             let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
             let (name, kind) =
                 server.kind == .awsSSO ? ("Access portal", "access portal") : ("Issuer", "issuer")
-            let remedy = preset.map { Remedy.set("--issuer to \($0.issuerForm)") } ?? Remedy.set("--issuer")
+            let remedy = preset.map { Remedy.set("--issuer to \($0.issuerForm)") } ?? SessionPrompts.remedy
             server.issuer = try TerminalPrompts.visible(name + form, kind: kind, remedy: remedy)
         }
         if server.kind == .awsSSO, server.region == nil {
@@ -84,7 +86,7 @@ struct SessionPrompts {
                 "Provider, or issuer URL",
                 below: "\(note)Providers: \(choices.joined(separator: " "))",
                 kind: "issuer",
-                remedy: .set("--issuer or --preset")
+                remedy: SessionPrompts.remedy
             )
             if let preset = Preset(argument: answer) { return .preset(preset) }
             // A host name has a dot, a URL a colon, and the name of a provider neither.

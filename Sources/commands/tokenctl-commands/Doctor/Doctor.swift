@@ -192,13 +192,12 @@ struct Doctor {
             else {
                 return nil
             }
-            let title = table.name ?? ""
+            let (kind, title) = (table.kind == .proxy ? "proxy" : "endpoint", table.name ?? "")
             return Finding(
                 .problem,
                 "port \(listen)",
                 "in use by another user, uid \(owner)",
-                remedy: table.kind == .proxy
-                    ? .set("listen or path in [[proxy]] \(title)") : .set("listen in [[endpoint]] \(title)")
+                remedy: .set("listen in [[\(kind)]] \(title)")
             )
         }
     }

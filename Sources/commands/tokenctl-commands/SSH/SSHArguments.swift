@@ -53,18 +53,22 @@ struct SSHArguments: Equatable {
                     throw AgentError(
                         .badRequest,
                         "tokenctl ssh does not support -\(letter)",
-                        remedy: .see("tokenctl(1)")
+                        remedy: .retry("without -\(letter)")
                     )
                 }
                 guard valued.contains(letter) else {
                     guard flags.contains(letter) else {
-                        throw AgentError(.badRequest, "unknown ssh option -\(letter)", remedy: .see("ssh(1)"))
+                        throw AgentError(
+                            .badRequest,
+                            "unknown ssh option -\(letter)",
+                            remedy: .retry("without -\(letter)")
+                        )
                     }
                     options.append(SSHOption(letter: letter, value: nil))
                     continue
                 }
                 guard let value = letters.isEmpty ? rest.popFirst() : String(letters) else {
-                    throw AgentError(.badRequest, "-\(letter) requires a value", remedy: .see("ssh(1)"))
+                    throw AgentError(.badRequest, "-\(letter) requires a value")
                 }
                 options.append(SSHOption(letter: letter, value: value))
                 letters = ""

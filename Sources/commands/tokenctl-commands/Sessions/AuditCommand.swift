@@ -35,7 +35,7 @@ struct AuditCommand: ParsableCommand {
             throw AgentError(
                 .temporarilyUnavailable,
                 "lines are missing from here on: they were not read in time",
-                remedy: .run(follow ? again : "\(again) >audit.log")
+                remedy: .run(again)
             )
         }
         if follow { throw WatchCommand.agentHasEnded }

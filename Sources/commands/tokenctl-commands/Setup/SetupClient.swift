@@ -40,7 +40,7 @@ enum SetupClient: String, CaseIterable {
             throw AgentError(
                 .badRequest,
                 "setup \(rawValue) does not support \(option)",
-                remedy: .see("tokenctl setup --help")
+                remedy: .retry("without \(option)")
             )
         }
         return try changes(request)
@@ -74,7 +74,7 @@ enum SetupClient: String, CaseIterable {
         AgentError(
             .badRequest,
             "setup \(rawValue) does not support \(option), because \(rawValue) is set up for every \(single)",
-            remedy: .see("tokenctl setup --help")
+            remedy: .retry("without \(option)")
         )
     }
 

@@ -8,6 +8,11 @@ import Text
 ///
 /// Unchecked: holds a file descriptor and a path, neither of which changes.
 final class SocketFile: @unchecked Sendable {
+    private static let remedy = Remedy.set(
+        "a listen path in an existing directory that only you can write to"
+    )
+    private static let otherPath = Remedy.set("another listen path")
+
     /// The bound and listening socket.
     ///
     /// The server that uses the descriptor closes it.
@@ -73,7 +78,7 @@ final class SocketFile: @unchecked Sendable {
                 throw AgentError(
                     .misconfigured,
                     "cannot listen at \(path): \(directory): \(reason)",
-                    remedy: .set("a listen path in a directory that only this user can write to")
+                    remedy: SocketFile.remedy
                 )
             }
         }
@@ -83,9 +88,8 @@ final class SocketFile: @unchecked Sendable {
     private static func refusal(of path: String, _ number: CInt) -> AgentError {
         let remedy: Remedy? =
             switch number {
-            case ENOENT: .set("a listen path in an existing directory of this user")
-            case ENOTDIR, EACCES, EPERM, EROFS, ENAMETOOLONG, ELOOP, EADDRINUSE:
-                .set("a listen path in a directory of this user")
+            case ENOENT, ENOTDIR, EACCES, EPERM, EROFS, ELOOP: SocketFile.remedy
+            case EADDRINUSE: SocketFile.otherPath
             default: nil
             }
         let code: FailureCode = remedy == nil ? .internal : .misconfigured
@@ -101,7 +105,7 @@ final class SocketFile: @unchecked Sendable {
             throw AgentError(
                 .misconfigured,
                 "cannot listen at \(path): not a socket of this user",
-                remedy: .set("another listen path")
+                remedy: SocketFile.otherPath
             )
         }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -113,7 +117,7 @@ final class SocketFile: @unchecked Sendable {
             throw AgentError(
                 .misconfigured,
                 "cannot listen at \(path): in use by another program",
-                remedy: .set("another listen path")
+                remedy: SocketFile.otherPath
             )
         }
         _ = unsafe unlink(path)

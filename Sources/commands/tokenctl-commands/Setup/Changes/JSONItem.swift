@@ -17,6 +17,8 @@ struct JSONItem: SetupChange {
     var isMarked = false
     /// Whether the program reads only plain JSON, without comments and trailing commas.
     var isStrict = false
+    /// The remedy for an entry of the user's own with this name.
+    var conflictRemedy = Remedy.retry("after removing it")
     /// A predicate for values of ours, which undo removes.
     var isOurs: (JSONValue) -> Bool
 
@@ -169,7 +171,7 @@ struct JSONItem: SetupChange {
         AgentError(
             .badRequest,
             "\(file) already has another entry in \(container) for \(TerminalText.escaped(name ?? ""))",
-            remedy: .set("--name to another name, or remove the entry")
+            remedy: conflictRemedy
         )
     }
 }

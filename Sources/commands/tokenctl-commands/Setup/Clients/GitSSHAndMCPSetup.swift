@@ -170,11 +170,12 @@ enum GitSSHAndMCPSetup {
             }
             value = ["command": .string(request.program), "args": .array(words + (authorities ?? []))]
         }
-        let item = JSONItem(file, in: "mcpServers", name, value, isStrict: true) { [words] present in
+        var item = JSONItem(file, in: "mcpServers", name, value, isStrict: true) { [words] present in
             // A `tokenctl` wrote the entry, perhaps one that was installed in another directory.
             let command = present.object?["command"]?.string?.split(separator: "/").last
             return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true
         }
+        item.conflictRemedy = .set("--name to another name, or remove the entry")
         let login = Remedy.run("tokenctl login \(ShellWord.quoted(request.options.url ?? "URL"))")
         return SetupPlan(
             changes: [item],
