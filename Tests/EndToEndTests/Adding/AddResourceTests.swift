@@ -6,15 +6,21 @@ import Testing
 import Text
 
 /// A protected resource that names the issuer of a scene, which registers clients.
-private struct ResourceScene {
+struct ResourceScene {
     let scene: Scene
     private let home: DemoIssuer
     var address: String { "\(home.issuer)/mcp" }
     var issuer: String { scene.issuer.issuer }
 
-    init(_ changes: [String: JSONValue] = [:]) async throws {
-        let scene = try await Scene()
-        let home = try await DemoIssuer.start()
+    /// `changes` replaces members of the resource's metadata, and `change` the listening options of both servers.
+    init(
+        _ changes: [String: JSONValue] = [:],
+        options change: (inout DemoIssuer.Options) throws -> Void = { _ in }
+    ) async throws {
+        let scene = try await Scene(options: change)
+        var options = DemoIssuer.Options()
+        try change(&options)
+        let home = try await DemoIssuer.start(options)
         scene.issuer.settings.metadata["registration_endpoint"] = .string("\(scene.issuer.issuer)/register")
         scene.issuer.add(
             Route("POST", "/register") { _ in

@@ -40,6 +40,9 @@ extension EndToEnd {
             #expect(result.status == 255, "\(result)")
             #expect(result.standardError.contains("Set: MaxSessions in its sshd_config(5) to 2"), "\(result)")
             #expect(server.sockets.isEmpty)
+            let other = try await SSHServer.start("MaxSessions 2")
+            let after = try await far("true", scene, other)
+            #expect(after.status == 0 && after.standardError.isEmpty, "\(after)")
         }
 
         @Test func `a program there that holds a connection does not hold up the end`() async throws {

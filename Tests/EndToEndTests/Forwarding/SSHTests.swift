@@ -263,6 +263,8 @@ extension EndToEnd {
             #expect(result.standardOutput.isEmpty)
             #expect(result.standardError.contains("AllowStreamLocalForwarding"), "\(result)")
             #expect(server.sockets.isEmpty)
+            let other = try await SSHServer.start("AllowStreamLocalForwarding yes\nDisableForwarding no")
+            #expect(try await far("tokenctl list", scene, other).line == "work")
         }
 
         @Test func `a host that is not there is ssh's own failure`() async throws {

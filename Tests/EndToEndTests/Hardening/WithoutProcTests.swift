@@ -6,6 +6,10 @@ import Testing
 private enum Sandbox {
     static let enter = "unshare -rm sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sandbox"
     static let works = Program.succeeds("\(enter) true")
+    /// Enters one with process numbers of its own, in which a user may mount `/proc`, and mounts it.
+    static let mount =
+        "unshare -rmpf sh -c 'mount -t tmpfs none /proc && mount -t proc proc /proc && exec \"$@\"' sandbox"
+    static let mounts = Program.succeeds("\(mount) true")
 }
 
 /// A chroot and many sandboxes have no `/proc`.
@@ -41,6 +45,16 @@ extension EndToEnd {
                 result.complainsInOneLine && result.standardError.contains("Run: mount -t proc proc /proc"),
                 "\(result)"
             )
+        }
+
+        @Test(.enabled(if: Sandbox.mounts, "/proc cannot be mounted here"))
+        func `curl has its file once /proc is mounted, as it is said`() async throws {
+            let scene = try await Scene.loggedIn()
+            let curl = "tokenctl curl work -- -sf \(scene.issuer.issuer)/resource"
+            let refused = try await scene.agent.shell("\(Sandbox.enter) \(curl)")
+            #expect(PrintedRemedy(refused, holding: "mount -t proc proc /proc")?.label == "run", "\(refused)")
+            let mounted = try await scene.agent.shell("\(Sandbox.mount) \(curl)")
+            #expect(mounted.status == 0 && mounted.standardError.isEmpty, "\(mounted)")
         }
     }
 }

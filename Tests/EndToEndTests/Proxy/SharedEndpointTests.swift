@@ -91,12 +91,15 @@ extension EndToEnd {
             let second = try await scene.agent.tokenctl("proxy")
             #expect(second.status == 2, "\(second)")
             #expect(second.standardError.contains("another tokenctl proxy already serves the endpoint cloud"))
+            #expect(second.standardError.hasSuffix("  Retry: after stopping the other tokenctl proxy\n"))
             // Killed, it leaves nothing that anybody believes in.
             proxy.signal(.kill)
             try await proxy.finish()
             let after = try await Self.run(scene, "ask; echo \"$IDENTITY_ENDPOINT\"")
             #expect(after.standardOutput.hasPrefix("200\n"), "\(after)")
             #expect(after.standardOutput != "200\n\(url)/msi/token\n", "\(after)")
+            let next = try scene.agent.startTokenctl(["proxy"])
+            #expect(try await next.outputLine(containing: "cloud ").hasPrefix("cloud http://"))
         }
     }
 }

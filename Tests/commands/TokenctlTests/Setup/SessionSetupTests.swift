@@ -144,7 +144,7 @@ struct SessionSetupTests {
         ),
         (".aws/config", "[profile x]\nrole_arn = a\n", "aws --session one --name x", "role_arn"),
         (".docker/config.json", "{\"credHelpers\": {\"z\": \"y\",}}", "docker", "it is not JSON"),
-        (".gitconfig", "", "git --name x", "setup git does not support --name\n  See: "),
+        (".gitconfig", "", "git --name x", "setup git does not support --name\n  Retry: without --name\n"),
         (".gitconfig", "", "git --session one --url https://a.example", "setup git does not support --url"),
     ])
     func `what the program would not use, or not read, is refused and changes nothing`(
