@@ -148,6 +148,23 @@ struct ServerMetadataCacheTests {
         #expect(bench.exchange.isExhausted)
     }
 
+    @Test func `metadata that a login has failed by are read again by the next one`() async throws {
+        let bench = try Bench(TestIssuer.profile())
+        let demanding = TestIssuer.metadata([
+            "require_pushed_authorization_requests": true, "pushed_authorization_request_endpoint": .null,
+        ])
+        bench.exchange.expect(TestIssuer.discoveryURL, demanding)
+        let login = LoginRequest(flow: .browser, pastesRedirect: true)
+        let outcome = await bench.server.logIn(
+            login,
+            conversation: ScriptedPerson(memory: bench.memory) { _ in nil }
+        )
+        #expect(outcome.failure?.remedy == .retry("after the server's metadata has been corrected"))
+        bench.exchange.expect(TestIssuer.discoveryURL, TestIssuer.metadata())
+        for _ in 0..<2 { #expect(try await !bench.server.discovery.metadata().wantsPushedRequests) }
+        #expect(bench.exchange.isExhausted)
+    }
+
     @Test(.holds("O33")) func `a query of an endpoint is kept`() async throws {
         let document = TestIssuer.metadata(["token_endpoint": "https://id.example/token?tenant=7"])
         #expect(try await metadata(document).get().token.description == "https://id.example/token?tenant=7")
