@@ -108,20 +108,32 @@ struct StreamTests {
                 == "tokenctl: lines are missing from here on: they were not read in time\n  Run: tokenctl audit --follow\n"
         )
         #expect(result.status == 5)
+        // The command that it says shows the lines that follow.
+        let again = try agent.tokenctl("audit", "--follow")
+        #expect(try await Polling.until { await agent.runtime.agent.streamCount == 1 })
+        await agent.runtime.agent.auditMuch()
+        _ = try await again.outputLine(containing: "work")
+        #expect(again.standardError.isEmpty)
         await agent.stop()
     }
 }
 
 extension AgentHarness {
+    fileprivate func tokenctl(_ arguments: String...) throws -> Program { try tokenctl(arguments) }
+
+    private func tokenctl(_ arguments: [String]) throws -> Program {
+        try Program(
+            [BuiltPrograms.client] + arguments,
+            environment: ["TOKENAGENT_SOCK": path, "TOKENAGENT_AUTOSTART": "0", "HOME": "/nonexistent"]
+        )
+    }
+
     /// A `tokenctl` that was stopped until the agent gave it up, and goes on now.
     fileprivate func dropped(
         _ arguments: String...,
         while happen: (SessionAgent) async -> Void
     ) async throws -> Program {
-        let program = try Program(
-            [BuiltPrograms.client] + arguments,
-            environment: ["TOKENAGENT_SOCK": path, "TOKENAGENT_AUTOSTART": "0", "HOME": "/nonexistent"]
-        )
+        let program = try tokenctl(arguments)
         try #require(try await Polling.until { await runtime.agent.streamCount == 1 })
         program.signal(.stop)
         try #require(
