@@ -45,6 +45,35 @@ extension EndToEnd {
             #expect(after.status == 0 && after.standardError.isEmpty, "\(after)")
         }
 
+        @Test(arguments: [true, false])
+        func `a socket that ssh_config forwards comes back if the host removes the old one`(
+            isRemoved: Bool
+        ) async throws {
+            let scene = try await Scene.loggedIn()
+            let server = try await SSHServer.start(isRemoved ? "StreamLocalBindUnlink yes" : "")
+            let (here, there) = (scene.agent.home.path("here.sock"), server.directory.path("there.sock"))
+            let table = "[[socket]]\npath = \"\(here)\"\nsessions = [\"work\"]\n"
+            try scene.agent.configure(table + (File.text(scene.agent.configurationPath) ?? ""))
+            try await scene.agent.end()
+            try await scene.agent.start()
+            let file = server.configuration[1]
+            let setup = try await scene.agent.tokenctl([
+                "setup", "ssh", "--host", "far", "--local", here, "--remote", there, "--file", file,
+            ])
+            #expect(
+                setup.status == 0 && setup.standardOutput.contains("StreamLocalBindUnlink yes"),
+                "\(setup)"
+            )
+            let command =
+                "ssh -F \(file) far 'TOKENAGENT_SOCK=\(there) TOKENAGENT_AUTOSTART=0 tokenctl get work'"
+            let token = try await scene.token()
+            #expect(try await scene.agent.shell(command).line == token)
+            let second = try await scene.agent.shell(command)
+            #expect(isRemoved ? second.line == token : second.status == 3, "\(second)")
+            // What the setup names for the other hosts.
+            #expect(try await far("tokenctl get work", scene, server).line == token)
+        }
+
         @Test func `a program there that holds a connection does not hold up the end`() async throws {
             let scene = try await Scene.loggedIn()
             let server = try await SSHServer.start()

@@ -117,7 +117,8 @@ enum GitSSHAndMCPSetup {
             changes: blocks,
             checks: checks,
             notes: [
-                "ssh can forward the socket again only if the server has StreamLocalBindUnlink yes",
+                "a second connection needs StreamLocalBindUnlink yes in the host's sshd_config(5); "
+                    + "tokenctl ssh needs nothing there",
                 "root on the other host can get tokens of the socket's sessions while you are connected",
             ]
         )
