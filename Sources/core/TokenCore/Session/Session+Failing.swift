@@ -97,11 +97,15 @@ extension Session {
             return roleCredentialsFailed(failure, attempt, login, jitter: jitter, at: moment)
         }
         switch failure.kind.consequences.verdict(hasRefreshed: login.hasRefreshed) {
-        case .end where login.renewal == .withoutLogin || policy.isShared,
-            .endAndConfirm where login.renewal == .withoutLogin || policy.isShared,
-            .endUnlessConfirmed where login.renewal == .withoutLogin || policy.isShared:
-            // There is no login to lose: the server's next response may differ. And a fleet's record says
-            // when the login is over.
+        case .end where login.renewal == .withoutLogin, .endAndConfirm where login.renewal == .withoutLogin,
+            .endUnlessConfirmed where login.renewal == .withoutLogin:
+            // There is no login to lose, whatever the code says of one.
+            var refusal = failure
+            refusal.kind = .unexplained
+            return retryLater(refusal, attempt, login, jitter: jitter, at: moment)
+        case .end where policy.isShared, .endAndConfirm where policy.isShared,
+            .endUnlessConfirmed where policy.isShared:
+            // The fleet's record says when the login is over.
             return retryLater(failure, attempt, login, jitter: jitter, at: moment)
         case .endWithSource: return endWithSource(failure, login, at: moment)
         case .retry, .retryThenSuspend, .refuseSource:

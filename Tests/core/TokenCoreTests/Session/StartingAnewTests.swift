@@ -145,10 +145,14 @@ import Testing
         #expect(!reply.isLoginRequired)
     }
 
-    @Test func `a refusal that nobody can explain is temporary at first, and then somebody's turn`() {
+    @Test(arguments: [
+        FailureClass.unexplained, .grantDead, .interactionRequired, .sessionOver, .clientUnknown,
+    ])
+    func `a refusal that ends no login is temporary at first, and then somebody's turn`(_ kind: FailureClass)
+    {
         var script = Self.script()
         let failure = RefreshFailure(
-            kind: .unexplained,
+            kind: kind,
             code: "x_no_such_thing",
             message: "id.example returned 400 \"x_no_such_thing\""
         )
