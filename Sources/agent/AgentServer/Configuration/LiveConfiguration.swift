@@ -77,7 +77,7 @@ final class LiveConfiguration {
         guard connection.caller.isOwnUserAtOwnSocket, let route = request.head.address.route else {
             return false
         }
-        let isLogin = if case .login = route { true } else { false }
+        let isLogin = route.endpoint == .login
         let isAbsent =
             route.named(request.head.address.query).map { name in
                 isKept ? !isShown(name, to: connection) : !isConfigured(name, for: connection)

@@ -5,90 +5,18 @@ import Text
 import TokenCore
 
 /// The route of a request: an ``Endpoint``, and the session, login or slot in the path.
-enum Route: Equatable, Sendable {
-    case agent
-    case sessions
-    case session(SessionName)
-    case token(SessionName)
-    case aws(SessionName)
-    case refresh(SessionName)
-    case report(SessionName)
-    case login(SessionName)
-    case loginAnswer(SessionName, LoginNumber)
-    case logout(SessionName)
-    case clientSecret(SessionName)
-    case events
-    case audit
-    case metrics
-    case doctor
-    case examine
-    case restrict
-    case lock
-    case unlock
-    case reload
-    case shutdown
-    case vault
-    case vaultInit
-    case vaultSlots
-    case vaultSlot(Int)
-    case vaultPassphrase
-    case vaultRekey
-    case fleet
-    case fleetJoin
-    case fleetLeave
-    case fleetRepair
-    case fleetRemove
+struct Route: Equatable, Sendable {
+    let endpoint: Endpoint
+    /// The session in the path, or `nil` if there is none.
+    var session: SessionName?
+    /// The login or slot in the path, or `nil` if there is none.
+    var number: UInt64?
 
     /// The traits of the route's endpoint.
-    var traits: APIEndpointTraits { parts.endpoint.traits }
-
-    /// The session in the path, or `nil` if there is none.
-    var session: SessionName? { parts.session }
+    var traits: APIEndpointTraits { endpoint.traits }
 
     /// The session whose token or role credentials are requested.
-    var handingOut: SessionName? {
-        switch self {
-        case .token(let name), .aws(let name): name
-        default: nil
-        }
-    }
-
-    private var parts: (endpoint: Endpoint, session: SessionName?) {
-        switch self {
-        case .agent: (.agent, nil)
-        case .sessions: (.sessions, nil)
-        case .session(let name): (.session, name)
-        case .token(let name): (.token, name)
-        case .aws(let name): (.aws, name)
-        case .refresh(let name): (.refresh, name)
-        case .report(let name): (.report, name)
-        case .login(let name): (.login, name)
-        case .loginAnswer(let name, _): (.loginAnswer, name)
-        case .logout(let name): (.logout, name)
-        case .clientSecret(let name): (.clientSecret, name)
-        case .events: (.events, nil)
-        case .audit: (.audit, nil)
-        case .metrics: (.metrics, nil)
-        case .doctor: (.doctor, nil)
-        case .examine: (.examine, nil)
-        case .restrict: (.restrict, nil)
-        case .lock: (.lock, nil)
-        case .unlock: (.unlock, nil)
-        case .reload: (.reload, nil)
-        case .shutdown: (.shutdown, nil)
-        case .vault: (.vault, nil)
-        case .vaultInit: (.vaultInit, nil)
-        case .vaultSlots: (.vaultSlots, nil)
-        case .vaultSlot: (.vaultSlot, nil)
-        case .vaultPassphrase: (.vaultPassphrase, nil)
-        case .vaultRekey: (.vaultRekey, nil)
-        case .fleet: (.fleet, nil)
-        case .fleetJoin: (.fleetJoin, nil)
-        case .fleetLeave: (.fleetLeave, nil)
-        case .fleetRepair: (.fleetRepair, nil)
-        case .fleetRemove: (.fleetRemove, nil)
-        }
-    }
+    var handingOut: SessionName? { [.token, .aws].contains(endpoint) ? session : nil }
 
     /// Returns whether the endpoint accepts the method.
     ///
@@ -103,24 +31,20 @@ extension Route {
     /// Finds the route of `path` for any method, or returns `nil` if there is none.
     init?(path: Substring) {
         if let name = Self.tokenSession(path) {
-            self = .token(name)
+            self.init(endpoint: .token, session: name)
             return
         }
         guard let segments = RequestTargetParser.segments(of: path), segments.first == "v1" else {
             return nil
         }
-        let rest = segments.dropFirst()
-        for pattern in Pattern.all {
-            guard let arguments = pattern.arguments(in: rest) else { continue }
-            self.init(pattern.endpoint, arguments)
-            return
-        }
-        return nil
+        let found = Endpoint.allCases.lazy.compactMap { Route($0, in: segments.dropFirst()) }
+        guard let route = found.first else { return nil }
+        self = route
     }
 
     /// Returns the session that a request names in its path or its query.
     func named(_ query: Substring) -> SessionName? {
-        switch self {
+        switch endpoint {
         case .events: (try? Self.sessionFilter(query)) ?? nil
         case .audit: (try? AuditQuery(query))?.session
         default: session
@@ -157,75 +81,31 @@ extension Route {
         return SessionName(Substring(bytes.dropFirst(start.count).dropLast(end.count)))
     }
 
-    private init?(_ endpoint: Endpoint, _ arguments: Pattern.Arguments) {
-        if let name = arguments.session {
-            self.init(endpoint, of: name, login: arguments.number)
-        } else if endpoint == .vaultSlot {
-            guard let index = arguments.number.flatMap({ Int(exactly: $0) }) else { return nil }
-            self = .vaultSlot(index)
-        } else {
-            self.init(endpoint)
-        }
-    }
-
-    private init?(_ endpoint: Endpoint, of name: SessionName, login: UInt64?) {
-        switch endpoint {
-        case .session: self = .session(name)
-        case .token: self = .token(name)
-        case .aws: self = .aws(name)
-        case .refresh: self = .refresh(name)
-        case .report: self = .report(name)
-        case .login: self = .login(name)
-        case .logout: self = .logout(name)
-        case .clientSecret: self = .clientSecret(name)
-        default:
-            guard endpoint == .loginAnswer, let login else { return nil }
-            self = .loginAnswer(name, LoginNumber(rawValue: login))
-        }
-    }
-
-    private init?(_ endpoint: Endpoint) {
-        let plain: [Route] = [
-            .agent, .sessions, .events, .audit, .metrics, .doctor, .examine, .restrict, .lock, .unlock,
-            .reload, .shutdown, .vault, .vaultInit, .vaultSlots, .vaultPassphrase, .vaultRekey, .fleet,
-            .fleetJoin, .fleetLeave, .fleetRepair, .fleetRemove,
-        ]
-        guard let route = plain.first(where: { $0.parts.endpoint == endpoint }) else { return nil }
-        self = route
-    }
-}
-
-/// The path of an endpoint, for comparison with that of a request.
-private struct Pattern {
-    struct Arguments {
-        var session: SessionName?
-        var number: UInt64?
-    }
-
-    let endpoint: Endpoint
-    private let segments: [ByteText]
-
-    static let all = Endpoint.allCases.map { endpoint in
-        Pattern(endpoint: endpoint, segments: endpoint.traits.path.bytewise.split(on: "/").map(\.bytewise))
-    }
-
-    /// Returns the values of `NAME`, `ID` and `N`, or `nil` if the path does not match.
-    func arguments(in path: ArraySlice<ByteText>) -> Arguments? {
+    /// Finds the values of `NAME`, `ID` and `N` in the path of `endpoint`, or returns `nil` if `path` is another.
+    private init?(_ endpoint: Endpoint, in path: ArraySlice<ByteText>) {
+        self.init(endpoint: endpoint)
+        let segments = Self.segments[endpoint] ?? []
         guard path.count == segments.count else { return nil }
-        var arguments = Arguments()
         for (segment, given) in zip(segments, path) {
             switch segment {
             case "NAME":
                 guard let name = SessionName(given.text) else { return nil }
-                arguments.session = name
+                session = name
             case "ID", "N":
-                guard let number = UInt64(given.text) else { return nil }
-                arguments.number = number
+                guard let number = UInt64(given.text), Int(exactly: number) != nil || segment == "ID" else {
+                    return nil
+                }
+                self.number = number
             default: guard segment == given else { return nil }
             }
         }
-        return arguments
     }
+
+    private static let segments = Dictionary(
+        uniqueKeysWithValues: Endpoint.allCases.map { endpoint in
+            (endpoint, endpoint.traits.path.bytewise.split(on: "/").map(\.bytewise))
+        }
+    )
 }
 
 extension SessionName {

@@ -32,11 +32,12 @@ struct FleetRequests {
     /// Serves `GET /v1/fleet` and the requests whose path begins with `/v1/fleet/`.
     ///
     /// Only the agent's own Unix user may send them, as they concern all hosts.
-    func serve(_ route: Route, _ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
+    func serve(_ endpoint: Endpoint, _ request: HTTPRequest, on connection: Connection) throws(RequestFailure)
+    {
         guard connection.caller.isOwnUserAtOwnSocket else {
             throw RequestFailure(code: .denied, message: "only the agent's own user can manage the fleet")
         }
-        let order = try FleetOperation(route, request.body)
+        let order = try FleetOperation(endpoint, request.body)
         if let name = order.session, registry[name]?.settings.policy.isShared != true {
             throw RequestFailure(
                 code: .notFound,
@@ -295,8 +296,8 @@ private enum FleetOperation {
     case repair(SessionName?)
     case remove(String)
 
-    init(_ route: Route, _ body: [UInt8]) throws(RequestFailure) {
-        switch route {
+    init(_ endpoint: Endpoint, _ body: [UInt8]) throws(RequestFailure) {
+        switch endpoint {
         case .fleetJoin: self = .join(try FleetOperation.session(body))
         case .fleetLeave: self = .leave(try FleetOperation.session(body))
         case .fleetRepair: self = .repair(try FleetOperation.session(body))

@@ -323,28 +323,36 @@ extension RequestHandler {
         on connection: Connection
     ) throws(RequestFailure) {
         let query = request.head.address.query
-        switch route {
+        let name = { () throws(RequestFailure) in
+            guard let name = route.session else { throw .noSuchName }
+            return name
+        }
+        switch route.endpoint {
         case .agent: connection.answer(status.agent(for: connection))
         case .sessions: connection.answer(status.sessions(for: connection))
-        case .session(let name): connection.answer(try status.session(name, for: connection))
-        case .token(let name):
-            guard let kept else { throw .unknown(name) }
+        case .session: connection.answer(try status.session(try name(), for: connection))
+        case .token:
+            guard let kept else { throw .unknown(try name()) }
             try serveToken(of: kept, request, on: connection)
-        case .aws(let name):
-            guard let kept else { throw .unknown(name) }
+        case .aws:
+            guard let kept else { throw .unknown(try name()) }
             try serveRole(of: kept, request, on: connection)
-        case .refresh(let name): try serveRefresh(of: name, request, on: connection)
-        case .report(let name):
+        case .refresh: try serveRefresh(of: try name(), request, on: connection)
+        case .report:
+            let name = try name()
             if kept?.settings.hasRoleCredentials == true { throw .roleCredentials(of: name) }
             try reports.serve(request, PendingTokenRequest(connection: connection, session: name))
-        case .login(let name):
+        case .login:
+            let name = try name()
             try serveLogin(to: name, on: connection) { [self] call throws(RequestFailure) in
                 try logins.serve(request, name, on: call.connection)
             }
-        case .loginAnswer(let name, let number):
-            connection.answer(try logins.serveAnswer(request, number, name))
-        case .logout(let name): try serveLogout(of: name, request, on: connection)
-        case .clientSecret(let name):
+        case .loginAnswer:
+            let number = LoginNumber(rawValue: route.number ?? 0)
+            connection.answer(try logins.serveAnswer(request, number, try name()))
+        case .logout: try serveLogout(of: try name(), request, on: connection)
+        case .clientSecret:
+            let name = try name()
             try serveLogin(to: name, on: connection) { [self] call throws(RequestFailure) in
                 try logins.serveClientSecret(request, name, on: call.connection)
             }
@@ -361,11 +369,12 @@ extension RequestHandler {
         case .vault: vault.serveStatus(on: connection)
         case .vaultInit: try vault.serveInitialization(request, on: connection)
         case .vaultSlots: try vault.serveSlotAddition(request, on: connection)
-        case .vaultSlot(let index): try vault.serveSlotRemoval(index, request, on: connection)
+        case .vaultSlot:
+            try vault.serveSlotRemoval(Int(clamping: route.number ?? 0), request, on: connection)
         case .vaultPassphrase: try vault.servePassphraseChange(request, on: connection)
         case .vaultRekey: try vault.serveRekey(request, on: connection)
         case .fleet, .fleetJoin, .fleetLeave, .fleetRepair, .fleetRemove:
-            try fleetRequests.serve(route, request, on: connection)
+            try fleetRequests.serve(route.endpoint, request, on: connection)
         }
     }
 
