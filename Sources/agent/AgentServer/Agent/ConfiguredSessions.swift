@@ -26,7 +26,7 @@ final class ConfiguredSessions: SessionsReplacing {
     /// Begins what the loaded sessions have to do.
     func startDue() {
         parts.sources.compare()
-        parts.fleet.start()
+        parts.sharing.start()
         for name in parts.registry.entries.keys { parts.registry.planWake(name) }
         parts.files.followAll()
         requests.tokens.preparations.proceed()
@@ -50,7 +50,7 @@ final class ConfiguredSessions: SessionsReplacing {
             let kept = SessionEntry(content, of: name, settings, at: moment)
             parts.registry.add(kept)
             parts.clocks.date(kept, at: moment)
-            if settings.policy.isShared { parts.fleet.join(name, settings, content) }
+            if settings.policy.isShared { parts.sharing.join(name, settings, content) }
         }
     }
 
@@ -82,7 +82,7 @@ final class ConfiguredSessions: SessionsReplacing {
     private func drop(_ name: SessionName, _ failure: RequestFailure) {
         requests.refuseAll(failure, about: name)
         if let entry = parts.registry.remove(name) { parts.refreshes.sessionRemoved(entry) }
-        parts.fleet.sessionRemoved(name)
+        parts.sharing.sessionRemoved(name)
         parts.records.dropPending(of: name)
     }
 

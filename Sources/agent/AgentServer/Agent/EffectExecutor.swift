@@ -27,7 +27,7 @@ final class EffectExecutor: EffectPerforming {
         case .commit(let number, let snapshot): parts.records.commit(number, snapshot, for: name)
         case .release(_, let answered): parts.refreshes.release(name, answered: answered)
         case .forget: parts.records.remove(name)
-        case _ where parts.fleet.defersRevocation(effect, of: name): break
+        case _ where parts.sharing.defersRevocation(effect, of: name): break
         case .revoke(let request): requests.logouts.revoke(request, for: name)
         case .discard(let request): parts.late.begin(request, for: name)
         case .reply(let waiter, let reply): requests.tokens.answer(waiter, reply, at: moment)

@@ -89,7 +89,7 @@ package actor SessionAgent: AgentLocking {
         guard phase.current == .working || phase.current == .stopping else { return }
         parts.registry.timeReached { [parts] in
             parts.refreshes.timeReached()
-            parts.fleet.timeReached()
+            parts.sharing.timeReached()
             parts.files.timeReached()
         }
     }
@@ -146,7 +146,6 @@ extension SessionAgent {
         reopenAlarm.onFire { [weak self] in self?.assumeIsolated { $0.reopenAlarmFired() } }
         sessions.wake = { [weak self] in self?.assumeIsolated { $0.timeReached() } }
         parts.registry.onFire(sessions.wake)
-        parts.fleet.onFire { [parts] in parts.fleet.timeReached() }
         parts.files.begin()
         let status = await parts.storeThread.result { $0.vaultStatus() }
         switch status.state {
@@ -242,7 +241,7 @@ extension SessionAgent {
         parts.refreshes.forget()
         await requests.refuseAll(.lockedAgent, within: Self.drainLimit)
         guard phase.current == .locking else { return }
-        parts.fleet.forget()
+        parts.sharing.forget()
         parts.registry.removeAll()
         parts.records.dropPending()
         parts.registry.cancelWakes()
@@ -300,7 +299,7 @@ extension SessionAgent {
         beginStopping()
         requests.beginStopping()
         await parts.work.drain(within: Self.drainLimit)
-        parts.fleet.forget()
+        parts.sharing.forget()
         await requests.finishStopping()
         parts.files.end()
         parts.registry.cancelWakes()

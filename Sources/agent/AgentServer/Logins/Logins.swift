@@ -21,7 +21,7 @@ final class Logins {
     let registry: SessionRegistry
     let configuration: LiveConfiguration
     let phase: AgentPhase
-    private let fleet: FleetCoordinator
+    private let fleet: any SessionSharing
     private let files: TokenFiles
     private let erasure: DeferredSecretErasure
     let audit: AuditLog
@@ -38,7 +38,7 @@ final class Logins {
         registry: SessionRegistry,
         configuration: LiveConfiguration,
         phase: AgentPhase,
-        fleet: FleetCoordinator,
+        fleet: any SessionSharing,
         files: TokenFiles,
         erasure: DeferredSecretErasure,
         audit: AuditLog,
@@ -84,20 +84,7 @@ final class Logins {
                 remedy: remedy
             )
         }
-        guard !kept.settings.policy.isShared || fleet.port != nil else {
-            throw RequestFailure(
-                code: .misconfigured,
-                message: "session is shared with a fleet, but the agent was started without one",
-                session: name,
-                remedy: .run("tokenctl shutdown && tokenagent")
-            )
-        }
-        // The next login of a host that has left the fleet opens its etcd store again.
-        if !fleet.hasLeft(name),
-            let failure = FleetLoginPreconditions(session: name, fleet: fleet).blockingFailure
-        {
-            throw failure
-        }
+        if let failure = fleet.loginObstacle(to: name) { throw failure }
         if let remedy = kept.settings.loginSubstitute {
             let hidden = configuration.hiddenSources(of: name, from: connection)
             throw .noLogin(to: name, kept.settings, instead: remedy, without: hidden)
@@ -144,17 +131,13 @@ final class Logins {
         if let words = configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
         }
-        guard isCommitting(name) || FleetLoginPreconditions(session: name, fleet: fleet).delaysLogin
-        else {
-            return start(number, request, name)
-        }
+        guard isCommitting(name) || fleet.delaysLogin(to: name) else { return start(number, request, name) }
         logins[number]?.task = tasks.start {
             do throws(RequestFailure) {
                 // Meanwhile the user may leave, and the agent may lock.
                 repeat {
                     while self.logins[number] != nil, self.isCommitting(name) { await self.waiters.wait() }
-                    try await FleetLoginPreconditions(session: name, fleet: self.fleet)
-                        .waitUntilLoginAllowed()
+                    try await self.fleet.waitUntilLoginAllowed(to: name)
                 } while self.logins[number] != nil && self.isCommitting(name)
                 if self.logins[number] != nil { self.start(number, request, name) }
             } catch {

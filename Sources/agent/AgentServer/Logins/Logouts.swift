@@ -38,7 +38,7 @@ final class Logouts {
     private let registry: SessionRegistry
     private let phase: AgentPhase
     private let revoker: TokenRevoker
-    private let fleet: FleetCoordinator
+    private let fleet: any SessionSharing
     private let files: TokenFiles
     private let erasure: DeferredSecretErasure
     private let audit: AuditLog
@@ -50,7 +50,7 @@ final class Logouts {
         registry: SessionRegistry,
         phase: AgentPhase,
         revoker: TokenRevoker,
-        fleet: FleetCoordinator,
+        fleet: any SessionSharing,
         files: TokenFiles,
         erasure: DeferredSecretErasure,
         audit: AuditLog,
@@ -111,7 +111,7 @@ final class Logouts {
     private func mustWait(_ order: RequestOptions) -> Bool {
         order.isLocal
             ? fleet.unpublishedChange(of: order.session) != nil
-            : FleetLoginPreconditions(session: order.session, fleet: fleet).delaysLogout
+            : fleet.delaysLogout(of: order.session)
     }
 
     private func postpone(_ order: RequestOptions, on connection: Connection) {
@@ -123,7 +123,7 @@ final class Logouts {
             if order.isLocal {
                 await self.fleet.waitUntilPublished([name])
             } else {
-                await FleetLoginPreconditions(session: name, fleet: self.fleet).waitUntilLogoutAllowed()
+                await self.fleet.waitUntilLogoutAllowed(of: name)
             }
             // Otherwise the peer has been told that the agent is locked or the session is gone.
             guard let index = self.postponed[name]?.firstIndex(where: { $0 === waiting }) else { return }
@@ -155,23 +155,14 @@ final class Logouts {
     ///   logged out alone.
     private func checkCanLogOutAllHosts(_ order: RequestOptions) throws(RequestFailure) {
         let name = order.session
-        guard !fleet.hasLeft(name) else {
-            throw RequestFailure(
-                code: .misconfigured,
-                message: "this host has left the fleet and can log out only itself",
-                session: name,
-                remedy: .run("tokenctl fleet join \(name) && tokenctl logout \(name)")
-            )
-        }
-        if var failure = FleetLoginPreconditions(session: name, fleet: fleet).blockingFailure {
-            if fleet.refusalToLeave(name) == nil {
-                logOut(of: name, local: true, by: order.origin)
-                failure.message = "only this host has logged out: \(failure.message)"
-            }
+        switch fleet.admitLogout(of: name) {
+        case .allowed: break
+        case .refused(let failure): throw failure
+        case .onlyHere(var failure):
+            logOut(of: name, local: true, by: order.origin)
+            failure.message = "only this host has logged out: \(failure.message)"
             throw failure
         }
-        if let blank = fleet.blank(of: name) { throw RequestFailure(blank, of: name) }
-        if let ignorance = FleetLoginPreconditions(session: name, fleet: fleet).ignorance { throw ignorance }
     }
 
     // MARK: Logging out

@@ -8,7 +8,7 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class RecordWriter {
     private let storeThread: StoreThread
-    private let fleet: FleetCoordinator
+    private let fleet: any SessionSharing
     private let registry: SessionRegistry
     private let phase: AgentPhase
     private let log: SessionLog
@@ -18,7 +18,7 @@ final class RecordWriter {
 
     init(
         storeThread: StoreThread,
-        fleet: FleetCoordinator,
+        fleet: any SessionSharing,
         registry: SessionRegistry,
         phase: AgentPhase,
         log: SessionLog,
@@ -46,8 +46,7 @@ final class RecordWriter {
 
     /// Removes the session's files, and retries until it works: a logout must survive a restart.
     func remove(_ name: SessionName) {
-        // Keep the record of a departed session: it is the only sign that it left.
-        guard !fleet.hasLeft(name), !fleet.keepPlace(of: name) else { return }
+        guard !fleet.keepsRecord(of: name) else { return }
         pending.insert(name)
         remove(name, failures: 0)
     }

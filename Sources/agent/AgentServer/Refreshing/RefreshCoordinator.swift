@@ -22,7 +22,7 @@ final class RefreshCoordinator {
     /// Fires when an issuer may be sent another request.
     private let alarm: Alarm<String>
     /// The sessions shared by several hosts.
-    private let fleet: FleetCoordinator
+    private let fleet: any SessionSharing
     /// The requests for tokens that other sessions' tokens are made from.
     private let sources: SourceTokenRequests
     private var queue = RefreshQueue()
@@ -44,7 +44,7 @@ final class RefreshCoordinator {
         log: SessionLog,
         tasks: LoopTasks,
         alarm: Alarm<String>,
-        fleet: FleetCoordinator,
+        fleet: any SessionSharing,
         sources: SourceTokenRequests
     ) {
         self.registry = registry

@@ -23,7 +23,9 @@ struct AgentParts {
     let revoker: TokenRevoker
     /// The revocations of tokens that no session has any more.
     let late: OrphanedTokenRevocations
-    let fleet: FleetCoordinator
+    /// The fleet of this host, or `nil` if it is in none.
+    let fleet: FleetCoordinator?
+    let sharing: any SessionSharing
     let sources: SourceTokenRequests
     let refreshes: RefreshCoordinator
     let records: RecordWriter
@@ -72,24 +74,23 @@ struct AgentParts {
             log: log,
             tasks: tasks
         )
-        fleet = FleetCoordinator(
-            ports.fleet,
-            parts: FleetParts(
-                registry: registry,
-                storeThread: storeThread,
-                erasure: erasure,
-                work: work,
-                late: late,
-                events: events,
-                idle: idle,
-                log: log,
-                timekeeper: ports.timekeeper,
-                chance: ports.chance,
-                tasks: tasks
-            ),
-            eventLoop: eventLoop,
-            alarm: alarm()
+        let fleetParts = FleetParts(
+            registry: registry,
+            storeThread: storeThread,
+            erasure: erasure,
+            work: work,
+            late: late,
+            events: events,
+            idle: idle,
+            log: log,
+            timekeeper: ports.timekeeper,
+            chance: ports.chance,
+            tasks: tasks
         )
+        fleet = ports.fleet.map {
+            FleetCoordinator($0, parts: fleetParts, eventLoop: eventLoop, alarm: alarm())
+        }
+        sharing = fleet ?? NoSharing(registry: registry)
         sources = SourceTokenRequests(
             registry: registry,
             configuration: configuration,
@@ -108,12 +109,12 @@ struct AgentParts {
             log: log,
             tasks: tasks,
             alarm: alarm(),
-            fleet: fleet,
+            fleet: sharing,
             sources: sources
         )
         records = RecordWriter(
             storeThread: storeThread,
-            fleet: fleet,
+            fleet: sharing,
             registry: registry,
             phase: phase,
             log: log,
@@ -136,7 +137,7 @@ struct AgentParts {
             source: ports.configuration,
             storeThread: storeThread,
             registry: registry,
-            fleet: fleet,
+            fleet: sharing,
             files: files,
             phase: phase,
             events: events,

@@ -20,7 +20,7 @@ final class ConfigurationReloads {
     private let source: any ConfigurationProviding
     private let storeThread: StoreThread
     private let registry: SessionRegistry
-    private let fleet: FleetCoordinator
+    private let fleet: any SessionSharing
     private let files: TokenFiles
     private let phase: AgentPhase
     private let events: Subscriptions
@@ -38,7 +38,7 @@ final class ConfigurationReloads {
         source: any ConfigurationProviding,
         storeThread: StoreThread,
         registry: SessionRegistry,
-        fleet: FleetCoordinator,
+        fleet: any SessionSharing,
         files: TokenFiles,
         phase: AgentPhase,
         events: Subscriptions,

@@ -11,17 +11,19 @@ struct FleetCheckup {
     private static let tolerance: Int64 = 10
 
     let fleet: FleetCoordinator
+    let registry: SessionRegistry
     let phase: AgentPhase
 
-    /// Returns one finding per check, or none if this host is in no fleet.
+    /// Returns one finding per check, or none while the agent is locked.
     func checks() async -> [DiagnosticCheck] {
-        guard let port = fleet.port, !phase.isLocked else { return [] }
+        let port = fleet.port
+        guard !phase.isLocked else { return [] }
         await fleet.openAnyway()
         fleet.readFailedSessions()
         guard let sharing = fleet.sharing else {
             return [Self.problem(fleet.storeError ?? .unasked)]
         }
-        let unshared = fleet.parts.registry.entries.values.filter(\.mayBeShared).map(\.session.name)
+        let unshared = registry.entries.values.filter(\.mayBeShared).map(\.session.name)
         let survey = await sharing.survey(fleet.names(nil).union(unshared))
         let members = survey.members.map(check)
         if let storeError = survey.storeError {

@@ -45,17 +45,10 @@ struct FleetRequests {
                 remedy: .set("fleet = true in [session.\(name)], then run tokenctl reload")
             )
         }
-        guard let port = fleet.port else {
-            throw RequestFailure(
-                code: .misconfigured,
-                message: "this host is not in a fleet",
-                remedy: .see("tokenagent-fleet(7)")
-            )
-        }
         tasks.start {
             do throws(RequestFailure) {
                 let notes = try await carryOut(order)
-                connection.answer(.message(await answer(order, port, notes, for: connection)))
+                connection.answer(.message(await answer(order, notes, for: connection)))
             } catch {
                 connection.answer(HTTPResponse(error))
             }
@@ -141,7 +134,7 @@ struct FleetRequests {
     /// Throws if this host is a reader, which cannot open refresh tokens and so cannot know which values the
     /// keepers need.
     private func refuseReader(_ command: String) throws(RequestFailure) {
-        guard fleet.port?.role == .reader else { return }
+        guard fleet.port.role == .reader else { return }
         throw RequestFailure(
             code: .misconfigured,
             message: "fleet \(command) requires a keeper, and this host is a reader",
@@ -166,7 +159,7 @@ struct FleetRequests {
         let survey = await sharing.survey([])
         if let storeError = survey.storeError { throw RequestFailure(storeError) }
         let id = try named(host, among: survey.hosts)
-        guard id != fleet.port?.host else {
+        guard id != fleet.port.host else {
             throw RequestFailure(
                 code: .badRequest,
                 message: "\(host) is this host, which cannot remove itself",
@@ -217,7 +210,6 @@ struct FleetRequests {
 
     private func answer(
         _ order: FleetOperation,
-        _ port: FleetDependencies,
         _ notes: [String],
         for connection: Connection
     ) async -> FleetMessage {
@@ -227,17 +219,17 @@ struct FleetRequests {
         if let sharing = fleet.sharing {
             survey = await sharing.survey(shown)
             let denial = fleet.announcements.storeError.flatMap { denial in
-                denial.kind == .denied && port.role == .keeper ? denial : nil
+                denial.kind == .denied && fleet.port.role == .keeper ? denial : nil
             }
             storeError = survey.storeError ?? survey.watchError ?? denial
         }
         // A host that has left has completed the request, whatever the state of etcd.
         if case .leave = order { storeError = nil }
         return FleetMessage {
-            $0.name = port.name
-            $0.host = port.label
-            $0.role = port.role.rawValue
-            $0.hosts = survey.hosts.map { $0.message(isThis: $0.id == port.host) }
+            $0.name = fleet.port.name
+            $0.host = fleet.port.label
+            $0.role = fleet.port.role.rawValue
+            $0.hosts = survey.hosts.map { $0.message(isThis: $0.id == fleet.port.host) }
             $0.sessions = shown.sorted().map { message(of: $0, survey) }
             $0.members = survey.members.map(\.message)
             $0.clockAhead = survey.clockLead?.wholeSeconds

@@ -35,7 +35,7 @@ final class RequestHandler {
     private let confirmations: Confirmations
     private let turns: RequesterLimiter
     private let status: StatusRequests
-    private let fleetRequests: FleetRequests
+    private let fleetRequests: FleetRequests?
     private let late: OrphanedTokenRevocations
     private let onShutdownRequest: @Sendable () -> Void
 
@@ -89,7 +89,7 @@ final class RequestHandler {
             ),
             fleetReadQueue: FleetReadWaiters(
                 registry: parts.registry,
-                fleet: parts.fleet,
+                fleet: parts.sharing,
                 timekeeper: ports.timekeeper,
                 tasks: parts.tasks,
                 eventLoop: eventLoop
@@ -115,7 +115,7 @@ final class RequestHandler {
             registry: parts.registry,
             phase: parts.phase,
             revoker: parts.revoker,
-            fleet: parts.fleet,
+            fleet: parts.sharing,
             files: parts.files,
             erasure: parts.erasure,
             audit: parts.audit,
@@ -128,7 +128,7 @@ final class RequestHandler {
             registry: parts.registry,
             configuration: parts.configuration,
             phase: parts.phase,
-            fleet: parts.fleet,
+            fleet: parts.sharing,
             files: parts.files,
             erasure: parts.erasure,
             audit: parts.audit,
@@ -156,21 +156,26 @@ final class RequestHandler {
             registry: parts.registry,
             configuration: parts.configuration,
             phase: parts.phase,
-            fleet: parts.fleet,
+            fleet: parts.sharing,
+            checkup: parts.fleet.map {
+                FleetCheckup(fleet: $0, registry: parts.registry, phase: parts.phase)
+            },
             files: parts.files,
             tokens: tokens,
             logins: logins,
             tasks: parts.tasks
         )
-        fleetRequests = FleetRequests(
-            fleet: parts.fleet,
-            registry: parts.registry,
-            configuration: parts.configuration,
-            phase: parts.phase,
-            timekeeper: ports.timekeeper,
-            tasks: parts.tasks
-        )
-        parts.fleet.observer = self
+        fleetRequests = parts.fleet.map {
+            FleetRequests(
+                fleet: $0,
+                registry: parts.registry,
+                configuration: parts.configuration,
+                phase: parts.phase,
+                timekeeper: ports.timekeeper,
+                tasks: parts.tasks
+            )
+        }
+        parts.fleet?.observer = self
     }
 
     // MARK: Checks
@@ -374,6 +379,13 @@ extension RequestHandler {
         case .vaultPassphrase: try vault.servePassphraseChange(request, on: connection)
         case .vaultRekey: try vault.serveRekey(request, on: connection)
         case .fleet, .fleetJoin, .fleetLeave, .fleetRepair, .fleetRemove:
+            guard let fleetRequests else {
+                throw RequestFailure(
+                    code: .misconfigured,
+                    message: "this host is not in a fleet",
+                    remedy: .see("tokenagent-fleet(7)")
+                )
+            }
             try fleetRequests.serve(route.endpoint, request, on: connection)
         }
     }

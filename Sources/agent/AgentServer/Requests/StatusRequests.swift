@@ -15,7 +15,9 @@ struct StatusRequests {
     private let registry: SessionRegistry
     private let configuration: LiveConfiguration
     private let phase: AgentPhase
-    private let fleet: FleetCoordinator
+    private let fleet: any SessionSharing
+    /// The checks of the fleet, or `nil` without one.
+    private let checkup: FleetCheckup?
     private let files: TokenFiles
     private let tokens: TokenRequests
     private let logins: Logins
@@ -27,7 +29,8 @@ struct StatusRequests {
         registry: SessionRegistry,
         configuration: LiveConfiguration,
         phase: AgentPhase,
-        fleet: FleetCoordinator,
+        fleet: any SessionSharing,
+        checkup: FleetCheckup?,
         files: TokenFiles,
         tokens: TokenRequests,
         logins: Logins,
@@ -41,6 +44,7 @@ struct StatusRequests {
         self.configuration = configuration
         self.phase = phase
         self.fleet = fleet
+        self.checkup = checkup
         self.files = files
         self.tokens = tokens
         self.logins = logins
@@ -115,10 +119,10 @@ struct StatusRequests {
             waitingRequests: tokens.waitingCount,
             logins: logins.count,
             sessions: visible,
-            isFleetUp: fleet.port.map { _ in fleet.sharing != nil && fleet.storeError == nil },
+            isFleetUp: fleet.isReachable,
             generations: visible.map(\.session.name).compactMap { name in
-                fleet[name]?.member.memory.record.map {
-                    MetricSources.SharedGeneration(session: name.description, generation: $0.generation)
+                fleet.generation(of: name).map {
+                    MetricSources.SharedGeneration(session: name.description, generation: $0)
                 }
             }
         )
@@ -128,7 +132,7 @@ struct StatusRequests {
     /// Serves `GET /v1/doctor`.
     func serveDoctor(on connection: Connection) {
         tasks.start {
-            let fleet = await FleetCheckup(fleet: fleet, phase: phase).checks()
+            let fleet = await checkup?.checks() ?? []
             let sessions = registry.entries.values.flatMap { self.checks(of: $0) }
                 .sorted { $0.detail < $1.detail }
             let sockets =

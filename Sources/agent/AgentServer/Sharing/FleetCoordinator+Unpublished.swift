@@ -8,7 +8,7 @@ extension FleetCoordinator {
         let isRecovering = isRecovering(name)
         if let session = self[name] {
             return UnpublishedChange(of: session, isRecovering: isRecovering)
-        } else if let port, let joining = joiningSession(name) {
+        } else if let joining = joiningSession(name) {
             return UnpublishedChange(of: joining, isRecovering: isRecovering, at: port.role)
         } else {
             return nil

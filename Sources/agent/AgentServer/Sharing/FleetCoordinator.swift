@@ -25,16 +25,16 @@ struct FleetParts {
 /// ``FleetCoordinator`` has one ``SharedSession`` per session, which executes the decisions of `FleetMember`
 /// (TokenCore). Revocations wait until the login or logout that caused them is in etcd.
 ///
-/// - Entry points: ``FleetCoordinator``, ``FleetLoginPreconditions``, ``FleetRequests``.
+/// - Entry points: ``SessionSharing``, for ``FleetRequests`` and ``FleetCheckup`` also the rest.
 /// - May not: send tokens to etcd unsealed, or talk to authorization servers.
 /// - Runs on: the agent's event loop, to which it is confined.
-final class FleetCoordinator {
+final class FleetCoordinator: SessionSharing {
     /// The delay before a failed operation is tried again: 10 seconds.
     static let delay = TimeAmount.seconds(10)
     /// The period over which hosts spread their requests when etcd is reachable again: 2 seconds.
     private static let spread = Duration.seconds(2)
 
-    let port: FleetDependencies?
+    let port: FleetDependencies
     let parts: FleetParts
     /// The refresh attempts that the fleet decides about; set once all parts exist.
     weak var refreshes: (any SharedRefreshing)?
@@ -58,7 +58,7 @@ final class FleetCoordinator {
     let announcements: HostAnnouncer
     let removed = RemovedHosts()
 
-    init(_ port: FleetDependencies?, parts: FleetParts, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
+    init(_ port: FleetDependencies, parts: FleetParts, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
         self.port = port
         self.parts = parts
         self.eventLoop = eventLoop
@@ -67,20 +67,14 @@ final class FleetCoordinator {
         leavers = DrainingSessions(eventLoop: eventLoop)
         announcements = HostAnnouncer(port, eventLoop: eventLoop, parts: parts)
         announcements.fleet = self
-    }
-
-    /// Sets the closure that is called on the event loop when a session's timer fires.
-    ///
-    /// The closure must call ``timeReached()``.
-    func onFire(_ ring: @escaping () -> Void) {
-        alarm.onFire(ring)
+        alarm.onFire { [weak self] in self?.timeReached() }
     }
 
     // MARK: Joining and leaving
 
     /// Adds a session to the fleet, effective at the next ``start()``.
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
-        guard let port, let binding = settings.fleetBinding else { return }
+        guard let binding = settings.fleetBinding else { return }
         let joining = JoiningSession(settings, binding, content, port)
         if joining == nil { left[name] = DepartedSession() }
         self.joining[name] = joining
@@ -90,12 +84,12 @@ final class FleetCoordinator {
     ///
     /// Opens the shared store first if needed.
     func start() {
-        guard let port, !joining.isEmpty else { return }
-        guard let sharing else { return open(port) }
+        guard !joining.isEmpty else { return }
+        guard let sharing else { return open() }
         begin(sharing)
     }
 
-    private func open(_ port: FleetDependencies) {
+    private func open() {
         store.open(port) { [weak self] in self?.opened($0) }
     }
 
@@ -112,7 +106,7 @@ final class FleetCoordinator {
     }
 
     private func begin(_ sharing: any FleetSharing) {
-        guard let port, !joining.isEmpty else { return }
+        guard !joining.isEmpty else { return }
         let beginning = joining
         joining = [:]
         for (name, joining) in beginning {
@@ -339,7 +333,7 @@ extension FleetCoordinator {
     /// Opens the shared store even if this host shares no session, and waits until it is open or has failed
     /// to open.
     func openAnyway() async {
-        if let port, sharing == nil { open(port) }
+        if sharing == nil { open() }
         await store.waitUntilOpened()
     }
 
@@ -367,6 +361,10 @@ extension FleetCoordinator {
         if let storeError = sessions[name]?.storeError ?? storeError { return .troubled(storeError) }
         return sessions[name].flatMap { FleetWait(of: $0, port) }.map { .waiting($0) }
     }
+
+    var isReachable: Bool? { sharing != nil && storeError == nil }
+
+    func generation(of name: SessionName) -> UInt64? { sessions[name]?.member.memory.record?.generation }
 
     /// The error that makes the store unavailable, or `nil` if there is none.
     var storeError: FleetStoreError? { store.storeError }
@@ -440,18 +438,8 @@ extension FleetCoordinator {
         granted(number, of: name)
     }
 
-    /// The error for a session that is not shared now: the agent has no fleet, or the shared store is not
-    /// open.
-    private var absence: FleetStoreError {
-        guard port != nil else {
-            return FleetStoreError(
-                .unavailable,
-                "the agent was started without a fleet",
-                remedy: .run("tokenctl shutdown && tokenagent")
-            )
-        }
-        return store.failure ?? .unasked
-    }
+    /// The error while the shared store is not open.
+    private var absence: FleetStoreError { store.failure ?? .unasked }
 
     /// Lets the attempt continue, because the fleet permits this host to send the refresh token.
     func granted(_ number: AttemptNumber, of name: SessionName) {
@@ -478,7 +466,7 @@ extension FleetCoordinator {
         _ number: AttemptNumber,
         _ outcome: RefreshOutcome,
         of name: SessionName
-    ) -> SharedAttempt.OutcomeRecipient {
+    ) -> RefreshOutcomeRecipient {
         guard let session = sessions[name], session.attempt?.number == number else { return .session }
         return session.answered(outcome)
     }
@@ -497,7 +485,7 @@ extension FleetCoordinator {
     ///
     /// - Returns: `true` if the commit was taken over.
     func takes(_ commit: CommitNumber, _ snapshot: SessionSnapshot, of name: SessionName) -> Bool {
-        if hasLeft(name), let port, let kept = parts.registry[name], kept.session.isLogin(commit),
+        if hasLeft(name), let kept = parts.registry[name], kept.session.isLogin(commit),
             let binding = kept.settings.fleetBinding
         {
             // A login to a session that had left brings this host back into the fleet.
@@ -526,13 +514,12 @@ extension FleetCoordinator {
         sessions[name]?.defersRevocation(effect) ?? false
     }
 
-    /// Erases the tokens of a session from this host's disk, but keeps the fleet state that belongs to the
-    /// session.
+    /// Returns whether the record of a session that has ended stays on the disk, and erases its tokens.
     ///
-    /// A later login must win over the logout, and an etcd restored from a backup must not undo the logout.
-    ///
-    /// - Returns: `true` if there is fleet state to keep. Otherwise the whole record can be deleted.
-    func keepPlace(of name: SessionName) -> Bool {
+    /// The record of a session that has left is the only sign of that. In the others a later login must win over the
+    /// logout, and an etcd restored from a backup must not undo the logout.
+    func keepsRecord(of name: SessionName) -> Bool {
+        if hasLeft(name) { return true }
         guard let session = sessions[name], session.member.memory.record != nil else { return false }
         session.requestTokenErasure()
         return true

@@ -7,8 +7,17 @@ import TokenCore
 /// Logins and logouts follow each other: each one replaces the login before it. A host that does not know the
 /// current login can neither end nor replace it, so it reads etcd first.
 struct FleetLoginPreconditions {
-    let session: SessionName
-    let fleet: FleetCoordinator
+    private let session: SessionName
+    private let fleet: FleetCoordinator
+    private let registry: SessionRegistry
+    private let erasure: DeferredSecretErasure
+
+    init(session: SessionName, fleet: FleetCoordinator, parts: FleetParts) {
+        self.session = session
+        self.fleet = fleet
+        registry = parts.registry
+        erasure = parts.erasure
+    }
 
     /// The failure for a login or logout that could never reach the fleet, or `nil` if it could.
     ///
@@ -65,13 +74,13 @@ struct FleetLoginPreconditions {
     /// later.
     private func readWhileDeparted() async throws(FleetStoreError) {
         guard fleet.hasLeft(session), let sharing = fleet.sharing,
-            let binding = fleet.parts.registry[session]?.settings.fleetBinding
+            let binding = registry[session]?.settings.fleetBinding
         else { return }
         let readResult = try await sharing.look(at: session, since: 0)
         if let record = readResult.view.record, record.status != .out,
             let snapshot = try sharing.open(record.attempt, in: readResult, as: binding)
         {
-            fleet.parts.erasure.erase(snapshot.secrets)
+            erasure.erase(snapshot.secrets)
         }
         fleet.note(readResult)
     }
@@ -85,7 +94,7 @@ struct FleetLoginPreconditions {
     ///
     /// That time decides which of two logins is the later one.
     private var isTimeless: Bool {
-        let hasSharedSessions = fleet.parts.registry[session]?.settings.policy.isShared == true
+        let hasSharedSessions = registry[session]?.settings.policy.isShared == true
         return hasSharedSessions && fleet.sharing.map { $0.time == nil } ?? false
     }
 
@@ -109,7 +118,7 @@ struct FleetLoginPreconditions {
     /// The session is logged out here, and this host cannot see whether other hosts are logged in.
     var ignorance: RequestFailure? {
         guard let shared = fleet[session], shared.isBlind,
-            fleet.parts.registry[session]?.session.status.state == .loggedOut
+            registry[session]?.session.status.state == .loggedOut
         else { return nil }
         return RequestFailure(shared.storeError.map { .troubled($0) } ?? .awaited, of: session)
     }
@@ -126,12 +135,53 @@ struct FleetLoginPreconditions {
 
     /// Whether the session should be shared, but this host does not share it yet or any more.
     private var isOutside: Bool {
-        fleet.parts.registry[session]?.settings.policy.isShared == true && fleet[session] == nil
+        registry[session]?.settings.policy.isShared == true && fleet[session] == nil
     }
 
     /// Whether a login or logout of this host is being written to etcd, and etcd is not known to be
     /// unreachable.
     private var isPublishing: Bool {
         fleet[session]?.isPublishing == true
+    }
+}
+
+extension FleetCoordinator {
+    private func preconditions(_ name: SessionName) -> FleetLoginPreconditions {
+        FleetLoginPreconditions(session: name, fleet: self, parts: parts)
+    }
+
+    func loginObstacle(to name: SessionName) -> RequestFailure? {
+        // The next login of a host that has left the fleet opens its etcd store again.
+        hasLeft(name) ? nil : preconditions(name).blockingFailure
+    }
+
+    func delaysLogin(to name: SessionName) -> Bool { preconditions(name).delaysLogin }
+
+    func waitUntilLoginAllowed(to name: SessionName) async throws(RequestFailure) {
+        try await preconditions(name).waitUntilLoginAllowed()
+    }
+
+    func delaysLogout(of name: SessionName) -> Bool { preconditions(name).delaysLogout }
+
+    func waitUntilLogoutAllowed(of name: SessionName) async {
+        await preconditions(name).waitUntilLogoutAllowed()
+    }
+
+    func admitLogout(of name: SessionName) -> SharedLogoutAdmission {
+        guard !hasLeft(name) else {
+            return .refused(
+                RequestFailure(
+                    code: .misconfigured,
+                    message: "this host has left the fleet and can log out only itself",
+                    session: name,
+                    remedy: .run("tokenctl fleet join \(name) && tokenctl logout \(name)")
+                )
+            )
+        }
+        if let failure = preconditions(name).blockingFailure {
+            return refusalToLeave(name) == nil ? .onlyHere(failure) : .refused(failure)
+        }
+        if let blank = blank(of: name) { return .refused(RequestFailure(blank, of: name)) }
+        return preconditions(name).ignorance.map { .refused($0) } ?? .allowed
     }
 }

@@ -42,8 +42,8 @@ enum FleetUnknownReason {
 extension FleetWait {
     /// Creates the wait during which no host may send the refresh token of `session`, or returns `nil` if
     /// none is known.
-    init?(of session: SharedSession, _ port: FleetDependencies?) {
-        guard let port, let view = session.record.readResult?.view,
+    init?(of session: SharedSession, _ port: FleetDependencies) {
+        guard let view = session.record.readResult?.view,
             let wait = view.wait(
                 at: port.host,
                 until: session.expiry(),

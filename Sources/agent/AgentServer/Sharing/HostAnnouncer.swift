@@ -11,7 +11,7 @@ import TokenCore
 final class HostAnnouncer {
     private static let interval = TimeAmount.hours(1)
 
-    private let port: FleetDependencies?
+    private let port: FleetDependencies
     private let eventLoop: any EventLoop
     private let parts: FleetParts
     /// The sessions that this host shares; set once they exist.
@@ -24,7 +24,7 @@ final class HostAnnouncer {
     private(set) var storeError: FleetStoreError?
     private var next: Scheduled<Void>?
 
-    init(_ port: FleetDependencies?, eventLoop: any EventLoop, parts: FleetParts) {
+    init(_ port: FleetDependencies, eventLoop: any EventLoop, parts: FleetParts) {
         self.port = port
         self.parts = parts
         self.eventLoop = eventLoop
@@ -32,11 +32,12 @@ final class HostAnnouncer {
 
     /// Writes this host's entry now, unless a write is in flight or this host shares nothing.
     func announce() {
-        guard let port, let fleet, let sharing = fleet.sharing, fleet.hasSharedSessions, !isUnderWay else {
+        guard let fleet, let sharing = fleet.sharing, fleet.hasSharedSessions, !isUnderWay else {
             return
         }
         isUnderWay = true
         announcedAt = nil
+        let port = port
         fleet.call { () async throws(FleetStoreError) in
             try await port.announce(to: sharing)
         } then: { [self] result in
@@ -51,7 +52,7 @@ final class HostAnnouncer {
         storeError = result.failure
         // A keeper without the right to write cannot refresh anything, and would notice only at its next
         // refresh.
-        guard let storeError, storeError.kind == .denied, port?.role == .keeper, storeError != former else {
+        guard let storeError, storeError.kind == .denied, port.role == .keeper, storeError != former else {
             return
         }
         let metadata: Logger.Metadata = ["error": "\(storeError.sentence)"]
@@ -72,7 +73,7 @@ final class HostAnnouncer {
     ///
     /// - Returns: The error because of which this host is still in the list, or `nil` if it is not.
     func withdraw() async -> FleetStoreError? {
-        guard let port, let fleet, let sharing = fleet.sharing, !fleet.hasSharedSessions else { return nil }
+        guard let fleet, let sharing = fleet.sharing, !fleet.hasSharedSessions else { return nil }
         do throws(FleetStoreError) {
             try await sharing.withdraw(host: port.host)
             return nil
@@ -100,7 +101,7 @@ final class HostAnnouncer {
     ///
     /// - Returns: The error, or `nil` if the write succeeded.
     func tryNow() async -> FleetStoreError? {
-        guard let port, let sharing = fleet?.sharing else { return nil }
+        guard let sharing = fleet?.sharing else { return nil }
         let result: Result<FleetTime, FleetStoreError>
         do throws(FleetStoreError) {
             result = .success(try await port.announce(to: sharing))
@@ -115,7 +116,7 @@ final class HostAnnouncer {
     ///
     /// The other agent then has the same host ID, as on a copied machine.
     func rival(among hosts: [HostDescription]) -> HostDescription? {
-        guard let port, let announcedAt else { return nil }
+        guard let announcedAt else { return nil }
         return hosts.first { $0.id == port.host && $0.seen > announcedAt }
     }
 

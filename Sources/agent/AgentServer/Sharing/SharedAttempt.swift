@@ -15,13 +15,4 @@ struct SharedAttempt {
     var refusal: RefreshFailure?
     /// Whether the session has tokens from the response and is writing them to its record.
     var hasTokens = false
-
-    /// The recipient of an exchange's outcome.
-    enum OutcomeRecipient {
-        case session
-        /// The fleet, whose record decides the session's state.
-        case fleet
-        /// Neither the session nor the fleet: nothing was sent, and the session asks the fleet again.
-        case nobody
-    }
 }

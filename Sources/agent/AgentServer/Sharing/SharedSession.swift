@@ -126,7 +126,7 @@ final class SharedSession {
     /// Handles the outcome of an attempt's request.
     ///
     /// - Returns: The recipient of the outcome.
-    func answered(_ outcome: RefreshOutcome) -> SharedAttempt.OutcomeRecipient {
+    func answered(_ outcome: RefreshOutcome) -> RefreshOutcomeRecipient {
         guard let attempt, let fence = attempt.fence else { return .session }
         guard case .failed(let failure) = outcome else {
             self.attempt?.hasTokens = true

@@ -12,7 +12,7 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class FleetReadWaiters {
     private let registry: SessionRegistry
-    private let fleet: FleetCoordinator
+    private let fleet: any SessionSharing
     private let timekeeper: any Timekeeper
     private let tasks: LoopTasks
     private let eventLoop: any EventLoop
@@ -25,7 +25,7 @@ final class FleetReadWaiters {
 
     init(
         registry: SessionRegistry,
-        fleet: FleetCoordinator,
+        fleet: any SessionSharing,
         timekeeper: any Timekeeper,
         tasks: LoopTasks,
         eventLoop: any EventLoop
