@@ -99,7 +99,7 @@ protocol SessionSharing: AnyObject {
     /// Returns the deadlines for the request of an attempt, or `nil` if the session is not shared.
     func fence(of number: AttemptNumber, _ name: SessionName) -> RefreshDeadlines?
 
-    /// Handles the outcome of an attempt before the session does, and returns who else gets it.
+    /// Handles the outcome of an attempt in the fleet, and returns who handles it next.
     func answered(
         _ number: AttemptNumber,
         _ outcome: RefreshOutcome,

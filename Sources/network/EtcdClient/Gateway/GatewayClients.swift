@@ -76,7 +76,7 @@ final class GatewayClients: Sendable {
                 )
             }
         }
-        guard let caller else { throw .unreachable("not an endpoint of this etcd") }
+        guard let caller else { throw .unreachable("the endpoint is not in fleet.endpoints") }
         return caller
     }
 

@@ -75,7 +75,7 @@ struct JSONServer: AuthorizationServer {
             throw RefreshFailure(kind: .variantRefused, message: message)
         }
         guard let token = request.renewal.refreshToken else {
-            let message = "the server returned no refresh token"
+            let message = "cannot refresh: the login returned no refresh token"
             throw RefreshFailure(kind: .sessionOver, code: "unauthorized", message: message)
         }
         try checkPin(request.tokenEndpoint)
