@@ -87,11 +87,11 @@ struct SettingsReaderTests {
     )
     func `the unit of lifetimes reaches the server's profile`(key: String, unit: LifetimeUnit) throws {
         let configured = try #require(try read(session(key)).sessions.first)
-        #expect(configured.profile { _ in SecretID(rawValue: 0) }.lifetimeUnit == unit)
+        #expect(configured.profile { _ in SecretID(rawValue: 0) }.dialect.lifetimeUnit == unit)
         let endpoints = "kind = \"oauth2\"\nclient_id = \"c\"\ntoken_endpoint = \"https://id.example/t\"\n"
         let text = "[session.o]\n\(endpoints)flow = \"import\"\n\(key)\n"
         let other = try #require(try read(text).sessions.first)
-        #expect(other.profile { _ in SecretID(rawValue: 0) }.lifetimeUnit == unit)
+        #expect(other.profile { _ in SecretID(rawValue: 0) }.dialect.lifetimeUnit == unit)
     }
 
     @Test func `a unit of lifetimes that is none is a mistake`() {

@@ -26,7 +26,7 @@ extension ConfiguredSession {
             bindsTokens: responses.bindsTokens,
             endpoints: endpoints,
             requiresIDToken: responses.requiresIDToken,
-            lifetimeUnit: responses.lifetimeUnit,
+            dialect: responses.dialect,
             userAgent: userAgent
         )
     }

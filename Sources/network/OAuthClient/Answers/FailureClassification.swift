@@ -24,6 +24,8 @@ struct TokenErrorResponse: Equatable, Sendable {
     var hadPassword = false
     /// Whether the request was a refresh, so that a rejection concerns the login.
     var isRefresh = false
+    /// The codes of this server that end the login at a refresh (``ServerDialect/loginOverCodes``).
+    var loginOverCodes: [String] = []
 }
 
 extension TokenErrorResponse {
@@ -89,6 +91,9 @@ enum FailureClassification {
         // With any other status, the error was not written by the token endpoint itself (RFC 6749 §5.2).
         guard (200..<300).contains(status) || [400, 401, 403].contains(status) else { return nil }
         switch error.code {
+        case _
+        where answer.isRefresh && answer.loginOverCodes.contains { $0.bytewise == error.code.bytewise }:
+            return .grantDead
         case "invalid_grant", "invalid_token":
             // INDIGO IAM sends `invalid_token` with 401 for an invalid refresh token.
             return needsPerson(error) ? .interactionRequired : .grantDead

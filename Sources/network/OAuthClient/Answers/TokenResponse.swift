@@ -56,24 +56,24 @@ struct TokenResponse: Equatable, Sendable {
     ///     then rejected (RFC 9449 §5).
     ///   - isExchanged: Whether the response belongs to a token exchange, which may return a token of another
     ///     kind.
-    ///   - unit: The unit of the lifetimes.
+    ///   - dialect: The server's unit of lifetimes and separator of scopes.
     /// - Throws: The reason the body is not a token response.
     init(
         _ reply: TokenResponseBody,
         isBound: Bool = false,
         isExchanged: Bool = false,
-        countedIn unit: LifetimeUnit = .seconds
+        dialect: ServerDialect = ServerDialect()
     ) throws(Problem) {
-        try self.init(reply.object, isBound: isBound, isExchanged: isExchanged, countedIn: unit)
+        try self.init(reply.object, isBound: isBound, isExchanged: isExchanged, dialect: dialect)
         note(reply)
     }
 
-    /// Reads the object alone, like ``init(_:isBound:isExchanged:countedIn:)``.
+    /// Reads the object alone, like ``init(_:isBound:isExchanged:dialect:)``.
     init(
         _ object: JSONObject,
         isBound: Bool = false,
         isExchanged: Bool = false,
-        countedIn unit: LifetimeUnit = .seconds
+        dialect: ServerDialect = ServerDialect()
     ) throws(Problem) {
         guard let accessToken = try TokenResponse.token("access_token", in: object) else {
             throw Problem(message: "the response has no access_token")
@@ -84,11 +84,11 @@ struct TokenResponse: Equatable, Sendable {
         tokenType = object["token_type"]?.string ?? "Bearer"
         if isExchanged { try readExchanged(object) }
         try setType(tokenType, isBound: isBound)
-        scope = try TokenResponse.scope(object["scope"])
-        setLifetime(object["expires_in"], in: unit)
+        scope = try TokenResponse.scope(object["scope"], separatedBy: dialect.scopeSeparator)
+        setLifetime(object["expires_in"], in: dialect.lifetimeUnit)
         if expiresIn == nil { readEnd(object) }
         var members = RefreshTokenMemberNames.standard
-        members.unit = unit
+        members.unit = dialect.lifetimeUnit
         refreshExpiresIn = members.lifetime(in: object)
     }
 
@@ -203,11 +203,19 @@ struct TokenResponse: Equatable, Sendable {
     /// compare.
     static let maximumScopes = 500
 
-    /// Reads a space-separated string, or the array of strings that some vendors send.
-    private static func scope(_ value: JSONValue?) throws(Problem) -> [String]? {
+    /// Reads a string with separators, or the array of strings that some vendors send.
+    private static func scope(
+        _ value: JSONValue?,
+        separatedBy separator: ServerDialect.ScopeSeparator
+    ) throws(Problem) -> [String]? {
         let words: [Substring]
         switch value {
-        case .string(let text): words = text.bytewise.split(on: " ", maxSplits: maximumScopes)
+        case .string(let text):
+            // Servers that separate requested scopes by commas do so in responses, or not.
+            words = text.utf8.split(maxSplits: maximumScopes) {
+                $0 == UInt8(ascii: " ") || separator == .comma && $0 == UInt8(ascii: ",")
+            }
+            .map(Substring.init)
         case .array(let elements): words = elements.prefix(maximumScopes + 1).compactMap { $0.string?[...] }
         default: return nil
         }

@@ -54,9 +54,15 @@ final class AuthorizationTransaction: Sendable {
     func parameters(_ profile: ServerProfile) -> [(name: String, value: String)] {
         var parameters = [
             ("response_type", "code"), ("client_id", profile.client.id), ("redirect_uri", redirectURI),
-            ("state", state), ("code_challenge", challenge), ("code_challenge_method", "S256"),
+            ("state", state),
         ]
-        if !profile.scopes.isEmpty { parameters.append(("scope", profile.scopes.joined(separator: " "))) }
+        if profile.dialect.usesPKCE {
+            parameters += [("code_challenge", challenge), ("code_challenge_method", "S256")]
+        }
+        if !profile.scopes.isEmpty {
+            let scope = profile.scopes.joined(separator: profile.dialect.scopeSeparator.rawValue)
+            parameters.append(("scope", scope))
+        }
         if profile.scopes.contains("openid") { parameters.append(("nonce", nonce)) }
         parameters += profile.authorization.chosen(for: profile.scopes)
         if let audience = profile.audience { parameters.append(("audience", audience)) }

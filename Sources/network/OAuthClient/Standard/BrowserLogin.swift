@@ -43,7 +43,7 @@ extension StandardLogin {
         if let types = metadata.responseTypes, !types.contains("code") {
             throw misconfigured("the server does not support the authorization code flow", others)
         }
-        if let methods = metadata.challengeMethods, !methods.contains("S256") {
+        if profile.dialect.usesPKCE, let methods = metadata.challengeMethods, !methods.contains("S256") {
             throw misconfigured("the server does not support PKCE with S256", others)
         }
         return url
@@ -58,8 +58,8 @@ extension StandardLogin {
     ) async throws(LoginError) -> LoginGrant {
         let form = FormBody([
             ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", transaction.redirectURI),
-            ("code_verifier", transaction.verifier),
         ])
+        if profile.dialect.usesPKCE { form.add("code_verifier", transaction.verifier) }
         for resource in profile.resources { form.add("resource", resource) }
         return try await exchange(form, nonce: asksForOpenID ? transaction.nonce : nil)
     }

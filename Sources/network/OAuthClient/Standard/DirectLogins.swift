@@ -61,6 +61,6 @@ extension StandardLogin {
 
     func addScope(to form: FormBody) {
         guard !profile.scopes.isEmpty else { return }
-        form.add("scope", profile.scopes.joined(separator: " "))
+        form.add("scope", profile.scopes.joined(separator: profile.dialect.scopeSeparator.rawValue))
     }
 }

@@ -50,7 +50,7 @@ struct StandardLogin {
             publicAddressOnly: metadata.publicAddressOnly(metadata.token),
             tools: tools,
             prover: prover,
-            lifetimeUnit: profile.lifetimeUnit
+            dialect: profile.dialect
         )
     }
 

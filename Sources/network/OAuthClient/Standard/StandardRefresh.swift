@@ -141,7 +141,7 @@ struct StandardRefresh {
                 prover: request.proofKey.map { ProofMaker(key: $0, memory: server.tools.memory) },
                 isRefresh: true,
                 isExchange: grant?.isExchange ?? false,
-                lifetimeUnit: server.profile.lifetimeUnit,
+                dialect: server.profile.dialect,
                 assertions: assertions
             )
         } catch {
@@ -233,7 +233,9 @@ struct StandardRefresh {
                 failure: RefreshFailure(kind: .interactionRequired, message: message)
             )
         }
-        if !scope.isEmpty, grant?.saysScope != true { form.add("scope", scope.joined(separator: " ")) }
+        if !scope.isEmpty, grant?.saysScope != true {
+            form.add("scope", scope.joined(separator: server.profile.dialect.scopeSeparator.rawValue))
+        }
         if let audience = request.variant.audience {
             guard grant?.saysScope != true else {
                 let message = "service accounts do not support audiences"

@@ -19,7 +19,7 @@ struct TokenEndpoint: Sendable {
     var isRefresh = false
     /// Whether the requests exchange tokens (RFC 8693).
     var isExchange = false
-    var lifetimeUnit = LifetimeUnit.seconds
+    var dialect = ServerDialect()
     /// The assertions sent with each request instead of a login, or `nil` if the form needs none.
     var assertions: GrantAssertions?
 
@@ -181,7 +181,7 @@ struct TokenEndpoint: Sendable {
                     found,
                     isBound: prover != nil,
                     isExchanged: isExchange,
-                    countedIn: lifetimeUnit
+                    dialect: dialect
                 )
                 answer.serverTime = reply.serverTime
                 return answer
@@ -194,6 +194,7 @@ struct TokenEndpoint: Sendable {
         answer.hadProof = prover != nil
         answer.hadPassword = showsPassword
         answer.isRefresh = isRefresh
+        answer.loginOverCodes = dialect.loginOverCodes
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)
         if failure.kind == .clientRejected {
             failure.remedy = authentication.rejectionRemedy(tools.memory)

@@ -53,8 +53,7 @@ package struct ServerProfile: Equatable, Sendable {
     package var endpoints: EndpointOverrides
     /// Whether a login without an ID token is rejected.
     package var requiresIDToken: Bool
-    /// The unit of the lifetimes in token responses.
-    package var lifetimeUnit: LifetimeUnit
+    package var dialect: ServerDialect
     /// The `User-Agent` of the session's requests, or `nil` for the agent's own.
     package var userAgent: String?
 
@@ -71,10 +70,10 @@ package struct ServerProfile: Equatable, Sendable {
         bindsTokens: Bool = false,
         endpoints: EndpointOverrides = EndpointOverrides(),
         requiresIDToken: Bool = false,
-        lifetimeUnit: LifetimeUnit = .seconds,
+        dialect: ServerDialect = ServerDialect(),
         userAgent: String? = nil
     ) {
-        self.lifetimeUnit = lifetimeUnit
+        self.dialect = dialect
         self.requiresIDToken = requiresIDToken
         self.kind = kind
         self.client = client
