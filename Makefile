@@ -43,6 +43,8 @@ bindir  = $(PREFIX)/bin
 libexecdir = $(PREFIX)/libexec/tokenagent
 mandir  = $(PREFIX)/share/man
 docdir  = $(PREFIX)/share/doc/tokenagent
+# tokenagent looks for them next to the directory it is in.
+providerdir = $(PREFIX)/share/tokenagent/providers
 unitdir = $(PREFIX)/lib/systemd/user
 systemunitdir = $(PREFIX)/lib/systemd/system
 bashdir = $(PREFIX)/share/bash-completion/completions
@@ -156,6 +158,7 @@ install:
 	for link in $(LINKS); do ln -sf tokenctl.1 '$(DESTDIR)$(mandir)'"/man1/$$link.1" || exit 1; done
 	$(MAKE) --no-print-directory install-documents
 	$(INSTALL) -m 755 $(EXAMPLES) '$(DESTDIR)$(docdir)'
+	$(INSTALL) -d '$(DESTDIR)$(providerdir)' && $(INSTALL) -m 644 packaging/providers/*.toml '$(DESTDIR)$(providerdir)'
 	# Read by a shell that runs already, so without the line that names one.
 	$(RELEASE)/tokenctl completions bash | sed '1{/^#!/d}' > '$(DESTDIR)$(bashdir)/tokenctl'
 	$(RELEASE)/tokenctl completions zsh > '$(DESTDIR)$(zshdir)/_tokenctl'
@@ -184,6 +187,8 @@ uninstall:
 	for unit in $(SYSTEM_UNITS); do rm -f '$(DESTDIR)$(systemunitdir)'"/$$unit"; done
 	for document in LICENSE strict.conf $(notdir $(DOCUMENTS) $(EXAMPLES)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
 	for document in $(LINKED_DOCUMENTS); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
+	for file in packaging/providers/*.toml; do rm -f '$(DESTDIR)$(providerdir)'"/$$(basename "$$file")"; done
+	-rmdir '$(DESTDIR)$(providerdir)' '$(DESTDIR)$(dir $(providerdir))'
 	-rmdir '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(libexecdir)'
 
 # tokenctl itself starts faster because it knows only get; this one needs no second file.

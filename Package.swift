@@ -385,10 +385,11 @@ let package = Package(
         .testTarget(
             name: "OAuthClientTests",
             dependencies: [
-                "CHardening", "CommandExecution", "DemoIssuer", "ExchangeGuard", "ForwardProxy",
+                "AgentSettings", "CHardening", "CommandExecution", "DemoIssuer", "ExchangeGuard",
+                "ForwardProxy",
                 "ModularArithmetic", "OAuthClient", "SealedStore", "SecretMemory", "ServerCertificates",
                 "ServerSettings", "SystemCalls", "TestSupport", "Text", "Threads", "tokenagent-runner",
-                "TokenCore",
+                "TOML", "TokenCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -422,7 +423,7 @@ let package = Package(
         .testTarget(
             name: "AgentSettingsTests",
             dependencies: [
-                "AgentProtocol", "AgentSettings", "EtcdClient", "OAuthClient", "ServerSettings",
+                "AgentProtocol", "AgentSettings", "EtcdClient", "OAuthClient", "ServerSettings", "TOML",
                 "TestSupport", "Text", "TokenCore",
             ],
             swiftSettings: testing

@@ -20,7 +20,7 @@ package struct TOMLValue: Equatable, Sendable {
     /// The position of the value's key; for an element of an array, of the element.
     package let position: TOMLPosition
 
-    init(_ content: Content, at position: TOMLPosition) {
+    package init(_ content: Content, at position: TOMLPosition) {
         self.content = content
         self.position = position
     }
@@ -46,9 +46,19 @@ package struct TOMLTable: Equatable, Sendable {
         /// The position at which the key was first written.
         package let position: TOMLPosition
         package let value: TOMLValue
+
+        package init(key: String, position: TOMLPosition, value: TOMLValue) {
+            self.key = key
+            self.position = position
+            self.value = value
+        }
     }
 
     package let entries: [Entry]
+
+    package init(entries: [Entry]) {
+        self.entries = entries
+    }
 
     /// The value of `key`, or `nil` if the table does not contain it.
     package subscript(key: String) -> TOMLValue? {

@@ -92,7 +92,7 @@ extension SessionSettings {
 }
 
 extension ConfigurationProblem {
-    fileprivate var wire: ProblemMessage {
+    var wire: ProblemMessage {
         ProblemMessage {
             $0.file = file
             $0.line = line.map { Int64($0) }

@@ -40,6 +40,7 @@ extension FileRules {
         }
         readable += [places.configuration.sessionDirectory, environment["CREDENTIALS_DIRECTORY"]]
             .compactMap(\.self)
+        readable += ProviderCatalogue(beside: places.configuration.path).directories
     }
 
     /// The files that libraries read, and the kernel's files about this machine and about peers.

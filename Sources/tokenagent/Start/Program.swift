@@ -39,6 +39,9 @@ enum Program {
         case .listCommands: try CommandTable.list(AgentLocations(options, environment))
         case .removeTokenFiles: try TokenFileCleanup.remove(AgentLocations(options, environment))
         case .listListeners: try ListenerList(options, environment).print()
+        case .listProviders:
+            let places = try AgentLocations(options, environment)
+            ProviderList.print(options.provider, beside: places.configuration.path)
         case .showProxy(let server): try ListenerList(options, environment).printProxy(for: server)
         case .makeFleetKey(let name, let file): try FleetKeyOperations(path: file).make(name)
         case .renewFleetKey(let file): try FleetKeyOperations(path: file).rotate(.replace)

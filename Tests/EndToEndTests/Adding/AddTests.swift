@@ -94,9 +94,16 @@ extension EndToEnd {
             #expect(removed.standardOutput == #"{"session":"z","file":\#(file)}"# + "\n", "\(removed)")
         }
 
-        @Test func `a preset without discovery needs nothing but a client id, and no agent`() async throws {
+        @Test func `a provider without discovery needs nothing but a client id, and no agent`() async throws {
             let agent = try AgentUnderTest()
-            let result = try await agent.tokenctl("add", "hub", "--preset", "github", "--client-id", "Iv1.x")
+            let result = try await agent.tokenctl(
+                "add",
+                "hub",
+                "--provider",
+                "github",
+                "--client-id",
+                "Iv1.x"
+            )
             #expect(result.status == 0, "\(result)")
             #expect(result.standardOutput.hasSuffix("\n  Run: tokenctl login hub\n"), "\(result)")
             let pool = try await agent.tokenctl([
@@ -108,6 +115,13 @@ extension EndToEnd {
             #expect(
                 text.contains("region       = \"eu-west-1\"\nuser_pool_id = \"eu-west-1_Abc\""),
                 "\(text)"
+            )
+            let named = try await agent.tokenctl("add", "github", "--client-id", "Iv1.x", "--print")
+            #expect(
+                named.standardOutput.hasSuffix(
+                    "[session.github]\nprovider  = \"github\"\nclient_id = \"Iv1.x\"\n"
+                ),
+                "\(named)"
             )
             #expect(try await agent.tokenctl("config", "check").status == 0)
         }

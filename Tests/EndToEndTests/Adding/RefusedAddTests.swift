@@ -56,7 +56,7 @@ extension EndToEnd {
 
         /// `ISSUER` stands for the scene's issuer, `HERE` for the agent's home.
         static let requests = [
-            Bad(says: "cannot prompt for the issuer: not a terminal\n  Set: --issuer or --preset\n"),
+            Bad(says: "cannot prompt for the issuer: not a terminal\n  Set: --issuer or --provider\n"),
             Bad(
                 "--preset",
                 "github",
@@ -65,10 +65,14 @@ extension EndToEnd {
             Bad(
                 "--preset",
                 "keycloak",
-                says:
-                    "cannot prompt for the issuer: not a terminal\n  Set: --issuer to https://HOST/realms/REALM\n"
+                says: "cannot prompt for the host: not a terminal\n  Set: --value host=TEXT\n"
             ),
-            Bad("--preset", "nonesuch", says: ": google, "),
+            Bad(
+                "--provider",
+                "keycloack",
+                says:
+                    "no provider is named \"keycloack\" (did you mean keycloak?)\n  Run: tokenctl providers\n"
+            ),
             Bad(
                 "--kind",
                 "json",
@@ -77,7 +81,7 @@ extension EndToEnd {
             Bad(
                 "--preset",
                 "aws-sso",
-                says: "cannot prompt for the access portal: not a terminal\n  Set: --issuer to https://"
+                says: "cannot prompt for the portal: not a terminal\n  Set: --value portal=TEXT\n"
             ),
             Bad(
                 "--preset",

@@ -195,7 +195,7 @@ import TokenCore
     @Test func `a change of the table is named, and needs a restart`() throws {
         let old = try read(Self.fleet)
         let new = try read(Self.fleet("role = \"reader\"\nuser = \"u\"\npassword_file = \"/p\""))
-        let keys = ["fleet.user", "fleet.password", "fleet.role"]
+        let keys = ["fleet.password_file", "fleet.role", "fleet.user"]
         #expect(new.changes(from: old) == keys.map { ConfigurationChange(.changed, $0) })
         #expect(SettingsAtStart(old).keys(changedIn: new) == keys)
         #expect(SettingsAtStart(old).keys(changedIn: old).isEmpty)

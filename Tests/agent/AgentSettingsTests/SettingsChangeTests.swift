@@ -23,7 +23,8 @@ import TokenCore
     @Test(arguments: [
         ("ca_file = \"/etc/ca.pem\"", "ca_file"), ("scopes = [\"openid\"]", "scopes"),
         ("max_session_age = \"1d\"", "max_session_age"), ("hosts = [\"git.example.com\"]", "hosts"),
-        ("redirect_port = 7000", "redirect_port"), ("client_secret_file = \"/s\"", "client_secret"),
+        ("redirect_port = 7000", "redirect_port"), ("client_secret_file = \"/s\"", "client_secret_file"),
+        ("revokes = \"token\"", "revokes"), ("client_secret = \"s\"", "client_secret"),
         ("allow = [{ exe = \"/usr/bin/git\" }]", "allow"), ("dpop = true", "dpop"),
         ("flow = \"device\"", "flow"), ("refresh_before = \"1m\"", "refresh_before"),
         ("refreshes_per_second = 50", "refreshes_per_second"),
@@ -32,6 +33,20 @@ import TokenCore
         let changes = try settings(Self.plain + line).changes(from: settings(Self.plain))
         let expected = ConfigurationChange(.changed, "session.work.\(key)", session: SessionName("work"))
         #expect(changes == [expected])
+    }
+
+    @Test func `every key that changes is named, and what stays the same is not`() throws {
+        let old = Self.plain + "revokes = \"grant\"\nwarn_before = \"1d\"\nhosts = [\"a.example\"]\n"
+        let new =
+            Self.plain + "# a comment\nhosts = [ \"a.example\" ]\nrevokes = \"token\"\nwarn_before = \"2d\"\n"
+        let keys = try settings(new).changes(from: settings(old)).map(\.key)
+        #expect(keys == ["session.work.revokes", "session.work.warn_before"])
+    }
+
+    @Test func `a changed value of the agent is not named at each session`() throws {
+        let changes = try settings("[agent]\nrefresh_before = \"1m\"\n" + Self.plain)
+            .changes(from: settings(Self.plain))
+        #expect(changes == [ConfigurationChange(.changed, "agent.refresh_before")])
     }
 
     @Test func `a session that is new, gone or of another kind is named`() throws {

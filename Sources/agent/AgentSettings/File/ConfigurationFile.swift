@@ -51,8 +51,12 @@ package struct ConfigurationFile: Equatable, Sendable {
         } catch {
             guard error.isAbsent, !mustExist else { throw problem(error.message) }
         }
-        let settings = try SettingsReader(home: home, reservedPaths: reservedPaths)
-            .read(text, file: path, beside: files)
+        let settings = try SettingsReader(
+            home: home,
+            reservedPaths: reservedPaths,
+            providers: ProviderCatalogue(beside: path)
+        )
+        .read(text, file: path, beside: files)
         if isOpenToOthers, settings.holdsLiteralSecret {
             let error = ConfigurationFileError(
                 "contains client_secret and must not be accessible to group or others",

@@ -14,9 +14,15 @@ package struct SettingsReader {
     private static let manySessions = 500
 
     private let places: SocketPathSettingReader
+    private let providers: ProviderCatalogue
 
     /// Creates a reader in which `~/` means `home`, and no table may use one of `reservedPaths`.
-    package init(home: String?, reservedPaths: ReservedPaths? = nil) {
+    package init(
+        home: String?,
+        reservedPaths: ReservedPaths? = nil,
+        providers: ProviderCatalogue = ProviderCatalogue(directories: [])
+    ) {
+        self.providers = providers
         places = SocketPathSettingReader(home: home, reservedPaths: reservedPaths)
     }
 
@@ -88,7 +94,8 @@ package struct SettingsReader {
     private func settings(_ root: inout TableReader, _ file: String, _ files: SessionFiles) -> Settings {
         var settings = Settings()
         var policy = SessionPolicy()
-        if var agent = root.table("agent") {
+        if var agent = root.table(SettingsTable.agent.rawValue) {
+            settings.written[.agent] = agent.written
             policy = SessionPolicy(reading: &agent, defaults: policy)
             settings.logLevel = agent.word("log_level", LogLevel.self) ?? settings.logLevel
             settings.allowsRoot = agent.boolean("allow_root") ?? false
@@ -102,14 +109,16 @@ package struct SettingsReader {
             settings.userAgent = agent.string("user_agent")
             agent.refuseUnknownKeys()
         }
-        if var hooks = root.table("hooks") {
+        if var hooks = root.table(SettingsTable.hooks.rawValue) {
+            settings.written[.hooks] = hooks.written
             settings.hooks.loginRequired = hooks.optionalCommand("login_required")
             settings.hooks.event = hooks.optionalCommand("event")
             settings.hooks.confirm = hooks.optionalCommand("confirm")
             settings.hooks.isOnDesktop = hooks.boolean("desktop") ?? true
             hooks.refuseUnknownKeys()
         }
-        if var vault = root.table("vault") {
+        if var vault = root.table(SettingsTable.vault.rawValue) {
+            settings.written[.vault] = vault.written
             settings.vault.keyFile = vault.path("keyfile", home: places.home)
             settings.vault.requiresLockedMemory = vault.boolean("require_locked_memory") ?? false
             settings.vault.unlockCommand = vault.optionalCommand("unlock_command")
@@ -118,7 +127,8 @@ package struct SettingsReader {
             settings.vault.acceptedCounter = accepted.map { UInt64($0) }
             vault.refuseUnknownKeys()
         }
-        if let table = root.table("fleet") {
+        if let table = root.table(SettingsTable.fleet.rawValue) {
+            settings.written[.fleet] = table.written
             var fleet = FleetReader(table, home: places.home)
             settings.fleet = fleet.read()
         }
@@ -180,7 +190,8 @@ package struct SettingsReader {
             proxy: settings.proxy,
             // A [fleet] with errors, which were reported already, counts as a keeper's.
             fleetRole: settings.fleet?.role ?? (root.has("fleet") ? .keeper : nil),
-            userAgent: settings.userAgent
+            userAgent: settings.userAgent,
+            providers: providers
         )
     }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import ServerSettings
+import TOML
+import Text
 import TokenCore
 
 /// A reader of a group of keys of a session.
@@ -23,6 +26,7 @@ struct SessionContext {
     let fleetRole: FleetRole?
     /// The `user_agent` set in `[agent]`.
     let userAgent: String?
+    let providers: ProviderCatalogue
 }
 
 /// A reader of one `[session.NAME]`.
@@ -34,6 +38,7 @@ struct SessionReader {
 
     /// Reads the session, or returns `nil` with the reasons in the problem list.
     mutating func read() -> ConfiguredSession? {
+        guard addProvider() else { return nil }
         let written: ServerKind? = table.word("kind", ServerKind.self)
         guard let kind = table.has("kind") ? written : usualKind else { return nil }
         let isStandard = kind.isStandard
@@ -80,10 +85,44 @@ struct SessionReader {
             hosts: hosts,
             reauthentication: reauthentication,
             reauthenticationCommand: command,
-            rules: rules
+            rules: rules,
+            written: table.written
         )
         report(server, client, session, kind)
         return server != nil && client != nil && table.problems.isEmpty ? session : nil
+    }
+
+    /// Adds the keys of the session's provider that the session does not set itself.
+    ///
+    /// - Returns: `false` if the provider cannot be used.
+    private mutating func addProvider() -> Bool {
+        guard let provider = table.string("provider") else { return !table.has("provider") }
+        var values = table.table("provider_values")
+        let given = values?.texts() ?? [:]
+        let file: ProviderFile
+        do throws(ConfigurationProblems) {
+            guard let found = try surroundings.providers.file(named: provider) else {
+                let nearest = WordSuggestion.question(about: provider, among: surroundings.providers.names)
+                table.report(
+                    "provider",
+                    "no provider is named \"\(provider)\"\(nearest)",
+                    .run("tokenctl providers")
+                )
+                return false
+            }
+            file = found
+        } catch {
+            for line in error.lines { table.report("provider", "cannot be used: \(line)") }
+            return false
+        }
+        var isComplete = true
+        let keys = file.keys(with: given, besides: table.has) { name, message in
+            isComplete = false
+            let values = values ?? table
+            values.problems.add("\(table.path).provider_values.\(name)", at: values.position, message)
+        }
+        table.provide(keys, at: table.position(of: "provider"))
+        return isComplete
     }
 
     /// Reads a group of keys with `reader` and marks them as read in ``table``.

@@ -114,20 +114,6 @@ package struct ConfiguredClient: Equatable, Sendable {
         if literalSecret != nil { client.secret = .literal("") }
         return client
     }
-
-    /// Returns the keys that differ from `old`.
-    func keys(differingFrom old: ConfiguredClient) -> [String] {
-        let differing: [(String, Bool)] = [
-            ("client_id", id != old.id), ("client_metadata_url", metadataURL != old.metadataURL),
-            ("client_secret", secret != old.secret),
-            ("client_authentication", authentication != old.authentication),
-            ("client_key", key != old.key), ("client_key_id", keyID != old.keyID),
-            ("client_certificate_file", certificateFile != old.certificateFile),
-            ("client_assertion", assertion != old.assertion),
-            ("client_assertion_audience", assertionAudience != old.assertionAudience),
-        ]
-        return differing.filter(\.1).map(\.0)
-    }
 }
 
 /// The client secret, or its source.

@@ -31,6 +31,8 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var reauthenticationCommand: [String]
     /// The peers that may see the session (`allow`); empty allows all.
     package var rules: [AllowRule]
+    /// The keys of its table, with those of its provider.
+    var written: WrittenKeys
 }
 
 /// The requirements of a session for the token responses of a standard server.
@@ -39,15 +41,17 @@ package struct TokenResponseSettings: Equatable, Sendable {
     package var bindsTokens = false
     /// Whether a login requires an ID token (`id_token`).
     package var requiresIDToken = false
-    /// The unit of `expires_in` (`expires_in_unit`).
-    package var lifetimeUnit = LifetimeUnit.seconds
+    package var dialect = ServerDialect()
 
     init() {}
 
     init(reading table: inout TableReader) {
         bindsTokens = table.boolean("dpop") ?? false
         requiresIDToken = table.word("id_token", IDTokenRequirement.self) == .required
-        lifetimeUnit = table.word("expires_in_unit", LifetimeUnit.self) ?? .seconds
+        dialect.lifetimeUnit = table.word("expires_in_unit", LifetimeUnit.self) ?? .seconds
+        dialect.scopeSeparator = table.word("scope_separator", ServerDialect.ScopeSeparator.self) ?? .space
+        dialect.usesPKCE = table.boolean("pkce") ?? true
+        dialect.loginOverCodes = table.strings("login_over") ?? []
     }
 }
 

@@ -42,35 +42,6 @@ package struct ConfiguredSources: Equatable, Sendable {
         return sessions + grant.words + [file?.path ?? ""] + (grant.command ?? [])
     }
 
-    /// Returns the keys that differ from `old`.
-    func keys(differingFrom old: ConfiguredSources) -> [String] {
-        let differing: [(String, Bool)] = [
-            ("from", subject != old.subject), ("actor_from", actor != old.actor),
-            ("derived", isOpen != old.isOpen),
-            ("subject_token", exchange?.subject != old.exchange?.subject),
-            (
-                "subject_token_type",
-                exchange?.subjectTokenType != old.exchange?.subjectTokenType || usesIDToken != old.usesIDToken
-            ),
-            ("requested_token_type", exchange?.requestedTokenType != old.exchange?.requestedTokenType),
-            ("assertion_key_id", assertion?.keyID != old.assertion?.keyID),
-            ("assertion_claims", assertion?.claims != old.assertion?.claims),
-        ]
-        return differing.filter(\.1).map(\.0) + assertionKeys(differingFrom: old)
-    }
-
-    /// Returns the keys for the source of the assertion that differ from `old`.
-    ///
-    /// `from` is compared elsewhere.
-    private func assertionKeys(differingFrom old: ConfiguredSources) -> [String] {
-        let supplies = [old.assertion?.source.supply, assertion?.source.supply]
-        guard supplies[0]?.source != supplies[1]?.source || supplies[0]?.name != supplies[1]?.name else {
-            return []
-        }
-        let names = supplies.compactMap { $0?.name }
-        return names.first == names.last ? Array(names.prefix(1)) : names
-    }
-
     private var exchange: TokenExchange? {
         if case .exchange(let exchange)? = grant { exchange } else { nil }
     }

@@ -75,19 +75,4 @@ package struct FleetSettings: Equatable, Sendable {
         if case .file(let path) = key { files.append(("fleet.fleet_key_file", path)) }
         return files
     }
-
-    /// Returns the keys that differ from `old`, or only `fleet` if there was no such table.
-    package func keys(differingFrom old: FleetSettings?) -> [String] {
-        guard let old else { return ["fleet"] }
-        let differing: [(String, Bool)] = [
-            ("name", name != old.name), ("endpoints", endpoints != old.endpoints),
-            ("user", user?.name != old.user?.name), ("password", user?.password != old.user?.password),
-            ("ca_file", authorityFile != old.authorityFile),
-            ("certificate_file", certificate?.file != old.certificate?.file),
-            ("certificate_key_file", certificate?.keyFile != old.certificate?.keyFile),
-            ("fleet_key", key != old.key), ("role", role != old.role), ("host", host != old.host),
-            ("takeover_patience", takeoverTimeout != old.takeoverTimeout),
-        ]
-        return differing.filter(\.1).map { "fleet.\($0.0)" }
-    }
 }

@@ -28,6 +28,8 @@ package struct Settings: Equatable, Sendable {
     package var files: [TokenFileSettings]
     /// The listeners in the order of the file, all `[[proxy]]` first.
     package var listeners: [ListenerSettings]
+    /// The keys of the tables of which there is one, by which changes are named.
+    var written: [SettingsTable: WrittenKeys] = [:]
     /// The errors in `sessions.d`, each of which makes one session unavailable, or all of them.
     package var mistakes: [ConfigurationProblem]
     /// Whether `sessions.d` could not be read completely, so that it may define more sessions than

@@ -2,18 +2,21 @@
 
 /// The tables that are read only at the agent's start, as they were then.
 package struct SettingsAtStart: Sendable {
-    private let vault: VaultSettings
-    private let fleet: FleetSettings?
+    private let written: [SettingsTable: WrittenKeys]
 
     package init(_ settings: Settings) {
-        vault = settings.vault
-        fleet = settings.fleet
+        written = settings.written
     }
 
-    /// Returns the keys of `settings` that differ, which take effect only after a restart.
+    /// Returns the keys of `settings` that differ, which take effect only after a restart: all of `[vault]` but
+    /// `unlock_command`, and all of `[fleet]`.
     package func keys(changedIn settings: Settings) -> [String] {
-        let vaultKeys = settings.vault.keys(differingFrom: vault)
-        guard settings.fleet != fleet else { return vaultKeys }
-        return vaultKeys + (settings.fleet?.keys(differingFrom: fleet) ?? ["fleet"])
+        let late = [SettingsTable.vault, .fleet].flatMap { table -> [String] in
+            let (before, now) = (written[table], settings.written[table])
+            if table == .fleet, (before == nil) != (now == nil) { return [table.rawValue] }
+            let keys = (now ?? WrittenKeys()).keys(differingFrom: before ?? WrittenKeys())
+            return keys.map { "\(table.rawValue).\($0)" }
+        }
+        return late.filter { $0 != "vault.unlock_command" }
     }
 }

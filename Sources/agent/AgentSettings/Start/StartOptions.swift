@@ -21,6 +21,8 @@ package struct StartOptions: Equatable, Sendable {
         case removeTokenFiles
         /// Print the tables `[[proxy]]` and `[[endpoint]]`, for the program that serves them.
         case listListeners
+        /// Print the provider files, or one of them.
+        case listProviders
         /// Print the forward proxy for a server of a session, for a program that connects to it.
         case showProxy(for: String)
         /// Write the key files of a new fleet named `name`, for `tokenctl fleet`.
@@ -50,6 +52,8 @@ package struct StartOptions: Equatable, Sendable {
     package var drafts: String?
     /// The session whose location `--check-config` prints.
     package var session: String?
+    /// The only provider that `--list-providers` lists.
+    package var provider: String?
     /// The keys of a `[[proxy]]` that `--list-listeners` lists instead of those in the configuration.
     package var listener: String?
     package var allowsRoot = false
@@ -93,6 +97,9 @@ extension StartOptions {
         }
         guard drafts == nil && session == nil || wantsJSON else {
             throw UsageError("--drafts and --session require --check-config --json")
+        }
+        guard provider == nil || form == .listProviders else {
+            throw UsageError("--provider requires --list-providers")
         }
         guard listener == nil || form == .listListeners else {
             throw UsageError("--listener requires --list-listeners")
@@ -138,6 +145,7 @@ extension StartOptions {
         case "--renew-fleet-key": try be(.renewFleetKey(file: path()))
         case "--stage-fleet-key": try be(.stageFleetKey(file: path()))
         case "--activate-fleet-key": try be(.activateFleetKey(file: path()))
+        case "--provider": provider = try value()
         case "--listener": listener = try value()
         case "--show-proxy": try be(.showProxy(for: value()))
         case "--log-level": logLevel = try StartOptions.level(value())
@@ -161,6 +169,7 @@ extension StartOptions {
         case "--list-commands": try be(.listCommands)
         case "--remove-token-files": try be(.removeTokenFiles)
         case "--list-listeners": try be(.listListeners)
+        case "--list-providers": try be(.listProviders)
         case "--version": try be(.version)
         case "-h", "--help": try be(.help)
         case "--json": wantsJSON = true

@@ -13,8 +13,10 @@ struct TableReader {
     /// The position of the table, used for missing keys.
     let position: TOMLPosition
     var problems: ProblemCollector
-    private let table: TOMLTable
+    private var table: TOMLTable
     private var known: [String] = []
+    /// The keys that a provider file has provided.
+    private var provided: Set<String> = []
     /// The number of keys that most readers ask for.
     private static let usualKeys = 32
 
@@ -65,7 +67,9 @@ struct TableReader {
     ///   - keys: the keys.
     ///   - reason: completes "has no effect: …".
     mutating func refuse(_ keys: some Sequence<String>, _ reason: String) {
-        for key in keys where value(key) != nil { report(key, "has no effect: \(reason)") }
+        for key in keys where value(key) != nil && !provided.contains(key) {
+            report(key, "has no effect: \(reason)")
+        }
     }
 
     /// Reports an error if more than one of `keys` is set.
@@ -78,6 +82,24 @@ struct TableReader {
         report(written[1], "mutually exclusive: \(written.joined(separator: ", "))")
         return false
     }
+
+    /// Adds the keys of a provider, which are reported at `position`.
+    mutating func provide(_ entries: [TOMLTable.Entry], at position: TOMLPosition) {
+        provided = Set(entries.map(\.key))
+        table = TOMLTable(
+            entries: table.entries
+                + entries.map {
+                    TOMLTable.Entry(
+                        key: $0.key,
+                        position: position,
+                        value: TOMLValue($0.value.content, at: position)
+                    )
+                }
+        )
+    }
+
+    /// The keys of this table with hashes of their values, except `client_secret`.
+    var written: WrittenKeys { WrittenKeys(table, without: "client_secret") }
 
     // MARK: Values
 

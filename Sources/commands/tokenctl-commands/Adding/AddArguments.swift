@@ -7,8 +7,18 @@ import Glibc
 
 /// The options for the authorization server of a new session.
 struct ServerArguments: ParsableArguments {
-    @Option(help: "A provider with built-in settings.")
-    var preset: Preset?
+    @Option(
+        name: [.customLong("provider"), .customLong("preset")],
+        help: ArgumentHelp("A provider, as tokenctl providers lists them.", valueName: "name"),
+        completion: .custom { _, _, _ in ((try? Provider.all()) ?? []).map(\.name) }
+    )
+    var provider: String?
+
+    @Option(
+        name: .customLong("value"),
+        help: ArgumentHelp("A value that the provider needs; repeatable.", valueName: "name=text")
+    )
+    var values: [NamedValue] = []
 
     @Option(help: "The kind of server.")
     var kind: NewSessionServerKind?
@@ -77,8 +87,11 @@ struct ServerArguments: ParsableArguments {
     @Option(help: ArgumentHelp("The AWS region, for --kind aws_role or aws_sso.", valueName: "region"))
     var region: String?
 
+    /// The provider that was given, or `nil` if there is none of this name.
+    private var known: Provider? { provider.flatMap { try? Provider.named($0) } }
+
     /// The kind that was given or that other options imply.
-    var kindMeant: NewSessionServerKind { kind ?? (roleARN == nil ? preset?.kind ?? .oidc : .awsRole) }
+    var kindMeant: NewSessionServerKind { kind ?? (roleARN == nil ? known?.kind ?? .oidc : .awsRole) }
 
     /// The configuration key for ``endpoint``.
     private var endpointKey: String {
@@ -101,7 +114,7 @@ struct ServerArguments: ParsableArguments {
 
     /// Whether the options identify the server.
     var namesServer: Bool {
-        preset != nil || issuer != nil || metadata != nil || resource != nil || !kindMeant.hasIssuer
+        provider != nil || issuer != nil || metadata != nil || resource != nil || !kindMeant.hasIssuer
     }
 
     func validate() throws {
@@ -116,15 +129,15 @@ struct ServerArguments: ParsableArguments {
         guard endpoint == nil || [.cognito, .awsRole, .githubApp].contains(kind) else {
             throw ValidationError("--endpoint requires --kind cognito, aws_role or github_app")
         }
-        guard resource == nil || preset == nil && kind == .oidc else {
-            throw ValidationError("--url requires --kind oidc and cannot be combined with --preset")
+        guard resource == nil || provider == nil && kind == .oidc else {
+            throw ValidationError("--url requires --kind oidc and cannot be combined with --provider")
         }
         guard metadata == nil || kind == .oidc && resource == nil else {
             throw ValidationError("--metadata-url requires --kind oidc and cannot be combined with --url")
         }
-        guard (roleARN != nil) == (kind == .awsRole), roleARN == nil || preset == nil else {
+        guard (roleARN != nil) == (kind == .awsRole), roleARN == nil || provider == nil else {
             throw ValidationError(
-                "--role-arn and --kind aws_role require each other and cannot be combined with --preset"
+                "--role-arn and --kind aws_role require each other and cannot be combined with --provider"
             )
         }
         guard region == nil || kind.hasRegion else {

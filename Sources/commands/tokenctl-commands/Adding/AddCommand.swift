@@ -77,7 +77,7 @@ struct AddCommand: ParsableCommand {
         guard !grant.hasAssertion || server.kindMeant.isStandard && (flow == nil || flow == .jwtBearer) else {
             throw ValidationError("an assertion requires --flow jwt_bearer and --kind oidc or oauth2")
         }
-        guard (grant.appID != nil) == (server.kindMeant == .githubApp) else {
+        guard server.provider != nil || (grant.appID != nil) == (server.kindMeant == .githubApp) else {
             throw ValidationError("--app-id and --kind github_app require each other")
         }
         guard resources.isEmpty || server.resource == nil else {

@@ -3,7 +3,7 @@
 import AgentProtocol
 import Text
 
-/// The choices for a session: those of the user, else those of the preset that the issuer supports.
+/// The choices for a session: those of the user, else those of the provider that the issuer supports.
 struct FlowAndScopes {
     /// The flow, or `nil` for the default of the kind.
     let flow: LoginCommand.Flow?
@@ -42,7 +42,7 @@ struct FlowAndScopes {
         _ offered: [LoginCommand.Flow]?
     ) throws(AgentError) -> LoginCommand.Flow? {
         guard newSession.hasLogin else { return nil }
-        let known = newSession.flow?.ofLogin ?? newSession.server.preset?.flow
+        let known = newSession.flow?.ofLogin ?? newSession.server.provider?.flow
         if newSession.server.kind == .oauth2 { return try flowWithoutMetadata(newSession, known) }
         guard let offered else { return known }
         if let known {
@@ -115,7 +115,7 @@ struct FlowAndScopes {
             newSession.hasLogin
         else { return [] }
         let usual = NewSession.usualScopes
-        let wanted = newSession.server.preset?.scopes ?? (newSession.server.kind == .oidc ? usual : [])
+        let wanted = newSession.server.provider?.scopes ?? (newSession.server.kind == .oidc ? usual : [])
         guard let offered = offer?.scopes else { return wanted }
         return wanted.filter { offered.contains($0) || !usual.contains($0) }
     }
@@ -141,7 +141,7 @@ struct FlowAndScopes {
         let endpoints = newSession.server.endpoints.map(\.key)
         if newSession.hasLogin, endpoints.contains("token_endpoint"),
             !endpoints.contains("revocation_endpoint"),
-            newSession.server.preset == nil
+            newSession.server.provider == nil
         {
             notes.append("without revocation_endpoint, a logout does not revoke tokens at the server")
         }

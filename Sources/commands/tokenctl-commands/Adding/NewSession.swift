@@ -14,7 +14,7 @@ struct NewSession {
     var client: NewSessionClient
     /// The flow, or `nil` if it is to be chosen.
     var flow: NewSessionFlow?
-    /// The scopes; if empty, those of the preset that the issuer supports.
+    /// The scopes; if empty, those of the provider that the issuer supports.
     var scopes: [String] = []
     var redirectPort: Int?
     var redirectURI: String?
@@ -25,7 +25,7 @@ struct NewSession {
     var audience: String?
     /// The resources that tokens are requested for (RFC 8707).
     var resources: [String] = []
-    /// The servers that tokens are for; if empty, those of the preset.
+    /// The servers that tokens are for; if empty, those of the provider.
     var hosts: [String] = []
     /// The keys that are written as given.
     var lines: [DraftLine] = []
@@ -42,7 +42,7 @@ struct NewSession {
 
 /// The authorization server of a requested session.
 struct NewSessionServer {
-    var preset: Preset?
+    var provider: Provider?
     var kind = NewSessionServerKind.oidc
     /// The issuer, or the access portal for the kind `aws_sso`.
     var issuer: String?

@@ -91,9 +91,11 @@ extension SessionDraft {
     /// - Throws: ``AgentError`` with the code `badRequest` for an issuer that is not a Cognito user pool.
     init(_ newSession: NewSession, _ chosen: FlowAndScopes, _ offer: ServerProbeMessage?) throws(AgentError) {
         self.init(name: newSession.name)
-        let (server, client, preset) = (newSession.server, newSession.client, newSession.server.preset)
+        let (server, client, provider) = (newSession.server, newSession.client, newSession.server.provider)
         note("Written by tokenctl add; change it as you like. tokenctl remove \(name) deletes it.")
-        if let preset { note("\(preset.name): \(preset.source)") }
+        if let provider {
+            note([provider.title, provider.source].compactMap(\.self).joined(separator: ": "))
+        }
         if let offer { note(offer.words) }
         add("kind", server.kind.rawValue)
         switch server.kind {
@@ -119,11 +121,19 @@ extension SessionDraft {
         let takesKnownPort =
             newSession.redirectURI == nil && newSession.hasLogin && chosen.flow != .device
             && server.kind != .cognito
-        add("redirect_port", newSession.redirectPort ?? (takesKnownPort ? preset?.redirectPort : nil))
+        add("redirect_port", newSession.redirectPort ?? (takesKnownPort ? provider?.redirectPort : nil))
         add("redirect_uri", newSession.redirectURI)
         add(newSession.lines)
         add("ca_file", server.authority?.path)
         add("hosts", newSession.hosts.isEmpty ? server.knownHosts : newSession.hosts)
+        if let provider { leave(to: provider) }
+    }
+
+    /// Leaves the keys to the provider that it sets itself.
+    private mutating func leave(to provider: Provider) {
+        let own = lines.filter { !provider.sets($0) }
+        let named = [DraftLine("provider", provider.name), DraftLine("provider_values", provider.given)]
+        lines = named.compactMap(\.self) + own
     }
 
     private mutating func add(_ client: NewSessionClient) {
@@ -165,12 +175,12 @@ extension DraftLine {
 }
 
 extension NewSessionServer {
-    /// The servers that tokens of the preset's server are for, or none if the server is another one.
+    /// The servers that tokens of the provider are for, or none if another server has its tokens.
     fileprivate var knownHosts: [String] {
-        guard let preset else { return [] }
-        let isPresets = issuer == preset.issuer && endpoints == preset.endpoints
-        guard !isPresets else { return preset.hosts }
-        guard preset.isForIssuersHost, let place = issuer.flatMap({ ServerAddress(url: $0) })?.place else {
+        guard let provider else { return [] }
+        guard issuer?.bytewise != provider.issuer?.bytewise else { return provider.hosts }
+        // Another installation has its own tokens.
+        guard provider.isForIssuersHost, let place = issuer.flatMap({ ServerAddress(url: $0) })?.place else {
             return []
         }
         return [place.text]

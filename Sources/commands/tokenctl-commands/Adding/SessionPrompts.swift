@@ -4,9 +4,9 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// The completion of the options of `tokenctl add`: from the preset, else by prompts at the terminal.
+/// The completion of the options of `tokenctl add`: from the provider, else by prompts at the terminal.
 struct SessionPrompts {
-    private static let remedy = Remedy.set("--issuer or --preset")
+    private static let remedy = Remedy.set("--issuer or --provider")
 
     let command: AddCommand
 
@@ -29,26 +29,28 @@ struct SessionPrompts {
     func server(for file: SessionFile) throws(AgentError) -> NewSessionServer {
         let given = command.server
         var server = NewSessionServer(
-            preset: given.preset,
             issuer: given.issuer,
             metadata: given.metadata,
             resource: given.resource,
             authority: given.caFile.map { CopiedCAFile(AbsolutePath.orGiven($0), for: file) }
         )
-        if !given.namesServer, command.grant.serviceAccountFile == nil {
-            switch try provider() {
-            case .preset(let preset): server.preset = preset
+        if let name = given.provider {
+            server.provider = try Provider.named(name)
+        } else if !given.namesServer, command.grant.serviceAccountFile == nil {
+            switch try provider(for: file.name) {
+            case .known(let provider): server.provider = provider
             case .issuer(let issuer): server.issuer = issuer
             }
         }
-        let preset = server.preset
-        server.kind = given.kind ?? preset?.kind ?? given.kindMeant
+        try fill(&server)
+        let provider = server.provider
+        server.kind = given.kind ?? provider?.kind ?? given.kindMeant
         // A service account gets tokens from Google's own endpoint, unless an issuer is named.
         let isServiceAccount = command.grant.serviceAccountFile != nil && server.issuer == nil
         if isServiceAccount, given.kind == nil { server.kind = .oauth2 }
-        (server.roleARN, server.region) = (given.roleARN, given.region)
-        if server.metadata == nil { server.issuer = server.issuer ?? preset?.issuer }
-        let known = server.kind == .oauth2 ? preset?.endpoints ?? [] : []
+        (server.roleARN, server.region) = (given.roleARN, given.region ?? provider?.region)
+        if server.metadata == nil { server.issuer = server.issuer ?? provider?.issuer }
+        let known = provider?.endpoints ?? []
         let written = given.endpoints
         server.endpoints = written + known.filter { one in !written.contains { $0.key == one.key } }
         if server.kind == .oauth2, given.tokenEndpoint != nil, given.revocationEndpoint == nil,
@@ -57,11 +59,13 @@ struct SessionPrompts {
             server.endpoints.append(ServerEndpointSetting("revocation_endpoint", answer))
         }
         if server.issuer == nil, server.metadata == nil, server.resource == nil, server.kind.hasIssuer {
-            let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
             let (name, kind) =
                 server.kind == .awsSSO ? ("Access portal", "access portal") : ("Issuer", "issuer")
-            let remedy = preset.map { Remedy.set("--issuer to \($0.issuerForm)") } ?? SessionPrompts.remedy
-            server.issuer = try TerminalPrompts.visible(name + form, kind: kind, remedy: remedy)
+            server.issuer = try TerminalPrompts.visible(
+                name,
+                kind: kind,
+                remedy: SessionPrompts.remedy
+            )
         }
         if server.kind == .awsSSO, server.region == nil {
             let prompt = "Region of IAM Identity Center, such as eu-west-1"
@@ -70,34 +74,66 @@ struct SessionPrompts {
         return server
     }
 
-    private enum PresetOrIssuer {
-        case preset(Preset)
+    /// Asks for the values that the provider needs, unless the issuer is given.
+    private func fill(_ server: inout NewSessionServer) throws(AgentError) {
+        guard var provider = server.provider else { return }
+        var given = command.server.values
+        for value in provider.values where server.issuer == nil {
+            let name = value.name ?? ""
+            guard !given.contains(where: { $0.name.bytewise == name.bytewise }) else { continue }
+            let answer = try TerminalPrompts.visible(
+                value.question ?? name,
+                kind: name,
+                remedy: .set("--value \(name)=TEXT")
+            )
+            given.append(NamedValue(name: name, value: answer))
+        }
+        provider.fill(given)
+        server.provider = provider
+    }
+
+    private enum ProviderOrIssuer {
+        case known(Provider)
         case issuer(String)
     }
 
-    /// Prompts for a provider by its name or a part of it, or for the URL of an issuer.
+    /// The maximum number of providers that the prompt lists.
+    private static let maximumListed = 24
+
+    /// Returns the provider that has the name of the session, or prompts for a provider by its name or a part of it,
+    /// or for the URL of an issuer.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if there is no terminal or the input is empty.
-    private func provider() throws(AgentError) -> PresetOrIssuer {
-        var choices = Preset.allValueStrings
+    private func provider(for name: String) throws(AgentError) -> ProviderOrIssuer {
+        let all = try Provider.all()
+        if let provider = all.first(where: { $0.name.bytewise == name.bytewise }) { return .known(provider) }
+        var choices = all
         var note = ""
         while true {
+            let list =
+                choices.count > SessionPrompts.maximumListed
+                ? "\(choices.count) providers: answer a part of the name, such as \"git\"."
+                : "Providers: \(choices.map(\.name).joined(separator: " "))"
             let answer = try TerminalPrompts.visible(
                 "Provider, or issuer URL",
-                below: "\(note)Providers: \(choices.joined(separator: " "))",
+                below: note + list,
                 kind: "issuer",
                 remedy: SessionPrompts.remedy
             )
-            if let preset = Preset(argument: answer) { return .preset(preset) }
+            if let provider = all.first(where: { $0.name.bytewise == answer.bytewise }) {
+                return .known(provider)
+            }
             // A host name has a dot, a URL a colon, and the name of a provider neither.
             if answer.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: ":") }) {
                 return .issuer(answer)
             }
-            let part = answer.lowercased()
-            choices = Preset.allValueStrings.filter { $0.bytewise.contains(part.bytewise) }
-            if choices.count == 1, let preset = Preset(argument: choices[0]) { return .preset(preset) }
+            let part = answer.bytewise.lowercased
+            choices = all.filter {
+                $0.name.bytewise.contains(part) || $0.title.bytewise.lowercased.contains(part)
+            }
+            if choices.count == 1 { return .known(choices[0]) }
             note = choices.isEmpty ? "No provider matches \(answer). " : ""
-            if choices.isEmpty { choices = Preset.allValueStrings }
+            if choices.isEmpty { choices = all }
         }
     }
 
@@ -130,18 +166,18 @@ struct SessionPrompts {
             hosts: command.hosts,
             lines: command.grant.lines + command.authorization.lines
         )
-        if server.kind.hasClients { newSession.client = try client(of: server.preset, newSession, offer) }
+        if server.kind.hasClients { newSession.client = try client(of: server.provider, newSession, offer) }
         return newSession
     }
 
     private func client(
-        of preset: Preset?,
+        of provider: Provider?,
         _ newSession: NewSession,
         _ offer: ServerProbeMessage?
     ) throws(AgentError) -> NewSessionClient {
         let given = command.client
         var client = NewSessionClient(
-            id: try clientID(preset, newSession, offer),
+            id: try clientID(provider, newSession, offer),
             secretFile: given.secretFile,
             givesSecret: given.readsSecret,
             keyFile: given.keyFile,
@@ -150,7 +186,7 @@ struct SessionPrompts {
             authentication: given.authentication
         )
         let ways = offer?.authentication ?? ["none"]
-        let wantsSecret = preset?.hasSecret ?? !ways.contains("none")
+        let wantsSecret = provider?.hasSecret ?? !ways.contains("none")
         guard wantsSecret, client.id != nil, client.proof.ways == ["none"],
             let path = try TerminalPrompts.atTerminal(
                 "Client secret file [none]",
@@ -171,7 +207,7 @@ struct SessionPrompts {
 
     /// Returns the client ID, or `nil` if the server registers a client.
     private func clientID(
-        _ preset: Preset?,
+        _ provider: Provider?,
         _ newSession: NewSession,
         _ offer: ServerProbeMessage?
     ) throws(AgentError) -> String? {
@@ -184,10 +220,11 @@ struct SessionPrompts {
             let answer = try TerminalPrompts.atTerminal("Client ID [register automatically]")
             return answer.flatMap { $0.isEmpty ? nil : $0 }
         }
-        let wanted = preset?.client ?? "a client with the redirect URI http://127.0.0.1/callback"
+        let wanted = provider?.client ?? "a client with the redirect URI http://127.0.0.1/callback"
+        let page = provider?.message.registrationPage.map { " at \($0)" } ?? ""
         return try TerminalPrompts.visible(
             "Client ID",
-            below: "Register \(wanted).",
+            below: "Register \(wanted)\(page).",
             kind: "client ID",
             remedy: .set("--client-id")
         )

@@ -34,6 +34,10 @@ struct NamedValue: Equatable, ExpressibleByArgument {
     let name: String
     let value: String
 
+    init(name: String, value: String) {
+        (self.name, self.value) = (name, value)
+    }
+
     init?(argument: String) {
         let parts = argument.bytewise.split(on: "=", maxSplits: 1, omittingEmpty: false)
         guard parts.count == 2, !parts[0].isEmpty else { return nil }

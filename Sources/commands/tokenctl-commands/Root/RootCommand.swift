@@ -31,7 +31,8 @@ struct RootCommand: ParsableCommand {
             CommandGroup(
                 name: "Sessions",
                 subcommands: [
-                    AddCommand.self, LoginCommand.self, LogoutCommand.self, RemoveCommand.self,
+                    AddCommand.self, ProvidersCommand.self, LoginCommand.self, LogoutCommand.self,
+                    RemoveCommand.self,
                     StatusCommand.self, ListCommand.self,
                     WatchCommand.self, AuditCommand.self,
                 ]

@@ -161,14 +161,14 @@ struct AssertionGrantSettingsTests {
         }
         let key = "assertion_key_file = \"/k\""
         #expect(try changes(key, key + "\nassertion_key_id = \"k\"") == ["session.robot.assertion_key_id"])
-        #expect(try changes(key, "assertion_key_file = \"/l\"") == ["session.robot.assertion_key"])
+        #expect(try changes(key, "assertion_key_file = \"/l\"") == ["session.robot.assertion_key_file"])
         #expect(
             try changes(key, key + "\nassertion_claims = { sub = \"x\" }")
                 == ["session.robot.assertion_claims"]
         )
         #expect(
             try changes(key, "assertion_file = \"/a\"")
-                == ["session.robot.assertion_key", "session.robot.assertion"]
+                == ["session.robot.assertion_file", "session.robot.assertion_key_file"]
         )
     }
 

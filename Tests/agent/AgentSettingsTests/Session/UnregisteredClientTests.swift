@@ -75,7 +75,7 @@ struct UnregisteredClientTests {
         let keys = "client_metadata_url = \"https://me.example/c\"\nclient_authentication = \"post\""
         let new = try #require(try read(text(keys)).sessions.first)
         #expect(
-            new.client.keys(differingFrom: old.client) == ["client_metadata_url", "client_authentication"]
+            new.written.keys(differingFrom: old.written) == ["client_authentication", "client_metadata_url"]
         )
     }
 }

@@ -16,12 +16,12 @@ struct FlowAndScopesTests {
     }
 
     private func wish(
-        preset: String? = nil,
+        provider: String? = nil,
         _ change: (inout NewSession) -> Void = { _ in }
     ) throws -> NewSession {
-        let preset = try preset.map { try #require(Preset(argument: $0)) }
-        var server = NewSessionServer(preset: preset, issuer: "https://id.example")
-        server.kind = preset?.kind ?? .oidc
+        let provider = try provider.map { try Provider.named($0) }
+        var server = NewSessionServer(provider: provider, issuer: "https://id.example")
+        server.kind = provider?.kind ?? .oidc
         var wish = NewSession(name: "z", server: server, client: NewSessionClient(id: "cli"))
         change(&wish)
         return wish
@@ -144,17 +144,17 @@ struct FlowAndScopesTests {
         #expect(try FlowAndScopes(try wish(), offer).scopes == scopes)
     }
 
-    @Test func `scopes of a preset that the issuer need not name stay`() throws {
+    @Test func `scopes of a provider that the issuer need not name stay`() throws {
         let offer = ServerProbeMessage {
             $0.flows = ["browser"]
             $0.scopes = ["openid"]
         }
         #expect(
-            try FlowAndScopes(try wish(preset: "gitlab"), offer).scopes == [
+            try FlowAndScopes(try wish(provider: "gitlab"), offer).scopes == [
                 "openid", "read_api", "write_repository",
             ]
         )
-        #expect(try FlowAndScopes(try wish(preset: "keycloak"), offer).scopes == ["openid"])
+        #expect(try FlowAndScopes(try wish(provider: "keycloak"), offer).scopes == ["openid"])
     }
 
     @Test func `a program's own login asks for no person's scopes`() throws {
@@ -168,7 +168,7 @@ struct FlowAndScopesTests {
             )
             .scopes.isEmpty
         )
-        #expect(try FlowAndScopes(try wish(preset: "cognito"), nil).scopes.isEmpty)
+        #expect(try FlowAndScopes(try wish(provider: "cognito"), nil).scopes.isEmpty)
     }
 
     @Test(

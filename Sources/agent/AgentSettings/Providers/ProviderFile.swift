@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import TOML
+import Text
+
+/// A provider file: what is the same for all clients of one provider, and where each fact comes from.
+package struct ProviderFile: Equatable, Sendable {
+    /// A value that only the user knows, such as a tenant, written as `{name}` in the keys of the session.
+    package struct Value: Equatable, Sendable {
+        package let name: String
+        /// The text of the prompt.
+        package let question: String
+    }
+
+    /// A scope, and what it permits.
+    package struct ScopeMeaning: Equatable, Sendable {
+        package let scope: String
+        package let meaning: String
+    }
+
+    /// The source of facts.
+    package struct Fact: Equatable, Sendable {
+        /// The reason to believe a fact.
+        package enum Kind: String, CaseIterable, Sendable {
+            /// The provider's documentation says so.
+            case documented
+            /// Two maintained libraries do so.
+            case libraries
+            case assumed
+        }
+
+        /// The keys of the session that it is about.
+        package let keys: [String]
+        package let kind: Kind
+        package let sources: [String]
+    }
+
+    /// Whether clients have a secret.
+    package enum ClientSecret: String, CaseIterable, Sendable {
+        case none, optional, required
+    }
+
+    package let name: String
+    package let path: String
+    package let title: String
+    /// The domains at which every address of the file lies.
+    package let domains: [String]
+    /// The client to register, as a noun phrase that can follow "Register", or `nil` if none is needed.
+    package let client: String?
+    /// The page on which the user registers it.
+    package let registrationPage: String?
+    /// The steps on that page.
+    package let steps: [String]
+    package let clientSecret: ClientSecret
+    package let values: [Value]
+    /// The keys that a session of this provider has to set itself, besides the client's.
+    package let requiredKeys: [String]
+    /// What each scope permits.
+    package let scopes: [ScopeMeaning]
+    package let facts: [Fact]
+    /// The keys of `[session.NAME]`, in which `{name}` stands for a value.
+    package let session: TOMLTable
+
+    /// Reads the file of the provider `name`.
+    ///
+    /// - Parameters:
+    ///   - name: its name, without the suffix of the file.
+    ///   - text: the bytes of the file.
+    ///   - path: its path, for messages.
+    /// - Throws: ``ConfigurationProblems`` with everything to fix.
+    package init(_ name: String, parsing text: [UInt8], at path: String) throws(ConfigurationProblems) {
+        let table: TOMLTable
+        do throws(TOMLError) {
+            table = try TOMLTable(parsing: text)
+        } catch {
+            let problem = ConfigurationProblem(line: error.position.line, message: error.message)
+            throw ConfigurationProblems(file: path, problems: [problem])
+        }
+        let problems = ProblemCollector()
+        var root = TableReader(table, path: "", at: TOMLPosition(line: 1, column: 1), problems: problems)
+        self.name = name
+        self.path = path
+        title = root.required("title", "the provider's name for the user") ?? name
+        domains = root.strings("domains") ?? []
+        client = root.string("client")
+        registrationPage = root.string("register_at")
+        steps = root.strings("console") ?? []
+        clientSecret = root.word("secret", ClientSecret.self) ?? .optional
+        values = ProviderFile.values(&root)
+        requiredKeys = root.strings("requires") ?? []
+        var scopes = root.table("scopes")
+        let meanings = scopes?.texts() ?? [:]
+        self.scopes = (scopes?.entries ?? []).compactMap { entry in
+            meanings[entry.key].map { ScopeMeaning(scope: entry.key, meaning: $0) }
+        }
+        facts = root.tableArray("facts", "[[facts]]").map { Fact($0) }
+        // The responses are for tests.
+        _ = root.value("transcript")
+        session =
+            if case .table(let session)? = root.value("session")?.content { session } else {
+                TOMLTable(entries: [])
+            }
+        if session.entries.isEmpty { root.report("session", "required: the keys of a session") }
+        root.refuseUnknownKeys()
+        guard problems.isEmpty else { throw ConfigurationProblems(file: path, problems: problems.inOrder) }
+    }
+
+    private static func values(_ root: inout TableReader) -> [Value] {
+        guard var values = root.table("values") else { return [] }
+        let questions = values.texts()
+        return values.entries.compactMap { entry in
+            questions[entry.key].map { Value(name: entry.key, question: $0) }
+        }
+    }
+
+    /// Returns the keys of a session of this provider, with the user's values in place of `{name}`.
+    ///
+    /// - Parameters:
+    ///   - given: the values by name.
+    ///   - written: the keys that the session has itself, for which the file is not used.
+    ///   - report: called with the names of values that are missing, and once for each value that is not fit for an address.
+    /// - Returns: the keys; without those that lack a value.
+    func keys(
+        with given: [String: String],
+        besides written: (String) -> Bool,
+        report: (_ name: String, _ message: String) -> Void
+    ) -> [TOMLTable.Entry] {
+        for (name, text) in given.sorted(by: { $0.key < $1.key }) {
+            if !values.contains(where: { $0.name.bytewise == name.bytewise }) {
+                report(
+                    name,
+                    "unknown value\(WordSuggestion.question(about: name, among: values.map(\.name)))"
+                )
+            } else if !ProviderFile.isFit(text) {
+                report(name, "must be one part of an address: letters, digits, '.', '_', '~' or '-'")
+            }
+        }
+        var missing: Set<String> = []
+        let keys = session.entries.filter { !written($0.key) }.compactMap { entry -> TOMLTable.Entry? in
+            var lacking: Set<String> = []
+            let value = entry.value.filled(with: given, &lacking)
+            // Helpers find the session by its address without these too.
+            if entry.key != "hosts" { missing.formUnion(lacking) }
+            return lacking.isEmpty
+                ? TOMLTable.Entry(key: entry.key, position: entry.position, value: value) : nil
+        }
+        for value in values where missing.contains(value.name) {
+            report(value.name, "required: \(value.question)")
+        }
+        return keys
+    }
+
+    private static func isFit(_ text: String) -> Bool {
+        (1...200).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                $0.isASCIILetter || $0.isASCIIDigit || "._~-".utf8.contains($0)
+            }
+    }
+}
+
+extension ProviderFile {
+    /// ``scopes`` as a JSON object.
+    package var scopeObject: JSONObject {
+        scopes.reduce(into: JSONObject()) { $0[$1.scope] = .string($1.meaning) }
+    }
+
+    /// ``session`` as a JSON object.
+    package var sessionObject: JSONObject { session.json }
+}
+
+extension TOMLTable {
+    fileprivate var json: JSONObject {
+        entries.reduce(into: JSONObject()) { $0[$1.key] = $1.value.json }
+    }
+}
+
+extension TOMLValue {
+    fileprivate var json: JSONValue {
+        switch content {
+        case .string(let text): .string(text)
+        case .integer(let number): .integer(number)
+        case .float(let number): .number("\(number)")
+        case .boolean(let value): .bool(value)
+        case .dateTime: .null
+        case .array(let elements): .array(elements.map(\.json))
+        case .table(let table): .object(table.json)
+        }
+    }
+}
+
+extension ProviderFile.Fact {
+    fileprivate init(_ table: TableReader) {
+        var table = table
+        keys = table.strings("keys") ?? []
+        kind = table.word("kind", Kind.self) ?? .assumed
+        sources = table.strings("sources") ?? []
+        _ = table.value("checked")
+        table.refuseUnknownKeys()
+    }
+}
+
+extension TOMLValue {
+    /// Returns the value with `given` in place of each `{name}`, and adds the names without a value to `lacking`.
+    fileprivate func filled(with given: [String: String], _ lacking: inout Set<String>) -> TOMLValue {
+        switch content {
+        case .string(let text):
+            let filled = PlaceholderText.filled(text) { given[$0] }
+            lacking.formUnion(filled.lacking)
+            return TOMLValue(.string(filled.text), at: position)
+        case .array(let elements):
+            return TOMLValue(.array(elements.map { $0.filled(with: given, &lacking) }), at: position)
+        case .table(let table):
+            return TOMLValue(
+                .table(
+                    TOMLTable(
+                        entries: table.entries.map {
+                            TOMLTable.Entry(
+                                key: $0.key,
+                                position: $0.position,
+                                value: $0.value.filled(with: given, &lacking)
+                            )
+                        }
+                    )
+                ),
+                at: position
+            )
+        case .integer, .float, .boolean, .dateTime: return self
+        }
+    }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// A provider: the settings that are the same for all its clients, from its file.
+///
+/// `tokenagent` reads the files, so that the agent and this program see the same.
+struct Provider: Sendable {
+    let message: ProviderMessage
+    /// The keys of the session, in which the user's values replace `{name}`.
+    private var session: JSONObject
+    /// The user's values by name.
+    private(set) var given: [NamedValue] = []
+
+    init(_ message: ProviderMessage) {
+        self.message = message
+        session = message.session ?? JSONObject()
+    }
+
+    var name: String { message.name ?? "" }
+    var title: String { message.title ?? name }
+    /// The values that only the user knows.
+    var values: [ProviderValueMessage] { message.values ?? [] }
+    /// The URL of the documentation of these settings, or `nil` if the file names none.
+    var source: String? { message.facts?.compactMap { $0.sources?.first }.first }
+    /// The client to register, as a noun phrase that can follow "Register".
+    var client: String { message.client ?? "a client with the redirect URI http://127.0.0.1/callback" }
+    var hasSecret: Bool { message.clientSecret == "required" }
+
+    var kind: NewSessionServerKind { text("kind").flatMap { NewSessionServerKind(rawValue: $0) } ?? .oidc }
+    var flow: LoginCommand.Flow? { text("flow").flatMap { LoginCommand.Flow(rawValue: $0) } }
+    var scopes: [String]? { texts("scopes") }
+    var hosts: [String] { texts("hosts") ?? [] }
+    /// Whether the tokens are for the issuer's own server, which differs between installations.
+    var isForIssuersHost: Bool {
+        guard let hosts = message.session?["hosts"]?.array?.compactMap(\.string), let first = hosts.first
+        else {
+            return false
+        }
+        return message.session?["issuer"]?.string?.bytewise.contains("//\(first)".bytewise) == true
+    }
+
+    var redirectPort: Int? { session["redirect_port"]?.integer.flatMap { Int(exactly: $0) } }
+    var region: String? { text("region") }
+
+    /// The issuer, access portal or user pool, or `nil` if a value is missing or there is none.
+    var issuer: String? {
+        switch kind {
+        case .awsSSO: return text("start_url")
+        case .cognito:
+            guard let region, let pool = text("user_pool_id") else { return nil }
+            return "https://cognito-idp.\(region).amazonaws.com/\(pool)"
+        case .oidc, .oauth2, .awsRole, .githubApp: return text("issuer")
+        }
+    }
+
+    /// The endpoints of a provider without discovery.
+    var endpoints: [ServerEndpointSetting] {
+        session.members.compactMap { member in
+            guard member.name.hasSuffix("_endpoint") || member.name == "jwks_uri" else { return nil }
+            return text(member.name).map { ServerEndpointSetting(member.name, $0) }
+        }
+    }
+
+    /// Returns whether the provider sets `line` itself, so that the session need not.
+    func sets(_ line: DraftLine) -> Bool {
+        switch (line.key, session[line.key]) {
+        case ("kind", nil): line.value == SessionDraft.quoted(NewSessionServerKind.oidc.rawValue)
+        // The browser is the first choice everywhere.
+        case ("flow", nil): line.value == SessionDraft.quoted(LoginCommand.Flow.browser.rawValue)
+        case (_, let value?): DraftLine(line.key, value)?.value == line.value
+        case (_, nil): false
+        }
+    }
+
+    /// Puts the user's values in place of `{name}`.
+    mutating func fill(_ given: [NamedValue]) {
+        self.given = given
+        session = session.members.reduce(into: JSONObject()) { filled, member in
+            filled[member.name] = member.value.filled(given)
+        }
+    }
+
+    /// The text of `key`, or `nil` if it is not set or a value is missing in it.
+    private func text(_ key: String) -> String? {
+        session[key]?.string.flatMap { $0.utf8.contains(UInt8(ascii: "{")) ? nil : $0 }
+    }
+
+    private func texts(_ key: String) -> [String]? {
+        session[key]?.array?.compactMap(\.string).filter { !$0.utf8.contains(UInt8(ascii: "{")) }
+    }
+}
+
+extension Provider {
+    private static let found = Result { () throws(AgentError) in
+        let run = try TokenagentRun(["--list-providers"])
+        guard let message = run.answer.flatMap({ ProviderListMessage($0) }) else { throw run.failure }
+        return message
+    }
+
+    /// All providers, in the order of their names.
+    ///
+    /// - Throws: ``AgentError`` if `tokenagent` is not installed.
+    static func all() throws(AgentError) -> [Provider] {
+        (try found.get().providers ?? []).map(Provider.init(_:))
+    }
+
+    /// The errors of provider files that cannot be used.
+    static func problems() throws(AgentError) -> [ProblemMessage] { try found.get().problems ?? [] }
+
+    /// Returns the provider `name`.
+    ///
+    /// - Throws: ``AgentError`` with the code `notFound` if there is none.
+    static func named(_ name: String) throws(AgentError) -> Provider {
+        let all = try all()
+        if let provider = all.first(where: { $0.name.bytewise == name.bytewise }) { return provider }
+        let nearest = WordSuggestion.question(about: name, among: all.map(\.name))
+        throw AgentError(
+            .notFound,
+            "no provider is named \"\(name)\"\(nearest)",
+            remedy: .run("tokenctl providers")
+        )
+    }
+}
+
+extension JSONValue {
+    /// Returns the value with the user's values in place of `{name}`.
+    fileprivate func filled(_ given: [NamedValue]) -> JSONValue {
+        switch self {
+        case .string(let text):
+            .string(
+                PlaceholderText.filled(text) { name in
+                    given.last { $0.name.bytewise == name.bytewise }?.value
+                }
+                .text
+            )
+        case .array(let elements): .array(elements.map { $0.filled(given) })
+        case .null, .bool, .number, .object: self
+        }
+    }
+}
+
+extension DraftLine {
+    /// Creates a line with a JSON value, or returns `nil` for a value that no key of a session has.
+    init?(_ key: String, _ value: JSONValue) {
+        switch value {
+        case .string(let text): self.init(key, text)
+        case .array(let elements): self.init(key, elements.compactMap(\.string))
+        case .number(let literal): self.init(key: key, value: literal)
+        case .bool(let value): self.init(key: key, value: "\(value)")
+        case .null, .object: return nil
+        }
+    }
+}
+
+/// An endpoint that is set in the configuration.
+struct ServerEndpointSetting: Equatable, Sendable {
+    /// The key in the configuration.
+    let key: String
+    let address: String
+
+    init(_ key: String, _ address: String) {
+        self.key = key
+        self.address = address
+    }
+}
+
+/// The values of `kind` that `tokenctl add` can write.
+enum NewSessionServerKind: String, CaseIterable, ExpressibleByArgument {
+    case oidc
+    case oauth2
+    case cognito
+    case awsRole = "aws_role"
+    case awsSSO = "aws_sso"
+    case githubApp = "github_app"
+
+    /// Whether tokens are issued to a client that is registered first.
+    var hasClients: Bool { isStandard || self == .cognito }
+
+    /// Whether the address of an issuer, pool or portal identifies the server.
+    var hasIssuer: Bool { self == .oidc || self == .cognito || self == .awsSSO }
+
+    /// Whether the server is a standard one, with scopes and possibly token exchange (RFC 8693).
+    var isStandard: Bool { self == .oidc || self == .oauth2 }
+
+    /// Whether an AWS region identifies the server.
+    var hasRegion: Bool { self == .awsRole || self == .awsSSO }
+}

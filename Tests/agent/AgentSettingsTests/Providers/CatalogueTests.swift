@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+import TOML
+import TestSupport
+import Testing
+import Text
+
+@testable import AgentSettings
+
+/// The provider files that are installed with the agent.
+struct CatalogueTests {
+    private static let directory = "\(BuiltPrograms.checkout)/packaging/providers"
+    private static let catalogue = ProviderCatalogue(directories: [directory])
+
+    private func file(_ name: String) throws -> ProviderFile {
+        try #require(try Self.catalogue.file(named: name))
+    }
+
+    /// The keys of `[session]` with example values.
+    private func keys(_ file: ProviderFile) -> [TOMLTable.Entry] {
+        let values = Dictionary(uniqueKeysWithValues: file.values.map { ($0.name, "example") })
+        return file.keys(with: values, besides: { _ in false }) { Issue.record("\($0): \($1)") }
+    }
+
+    private static func addresses(in value: TOMLValue) -> [String] {
+        switch value.content {
+        case .string(let text): text.contains("://") ? [text] : []
+        case .array(let elements): elements.flatMap { addresses(in: $0) }
+        case .table(let table): table.entries.flatMap { addresses(in: $0.value) }
+        case .integer, .float, .boolean, .dateTime: []
+        }
+    }
+
+    @Test func `the agent of a build finds them`() {
+        #expect(ProviderCatalogue.installedDirectory == Self.directory)
+        #expect(Self.catalogue.names.count >= 13)
+    }
+
+    @Test(.holds("270"), arguments: catalogue.names)
+    func `each makes a session of a client ID and its values`(name: String) throws {
+        let file = try file(name)
+        let values = file.values.map { "\($0.name) = \"example\"" }.joined(separator: ", ")
+        let hasClients =
+            file.session["kind"]?.text.map { !["aws_sso", "github_app", "json"].contains($0) } ?? true
+        let own = file.requiredKeys.filter { $0 != "client_id" }.map { "\($0) = \"/file\"\n" }.joined()
+        let isServiceAccount = file.requiredKeys.contains("service_account_file")
+        let text = """
+            [session.w]
+            provider = "\(name)"
+            provider_values = { \(values) }
+            \(hasClients && !isServiceAccount ? "client_id = \"x\"" : "")
+            \(file.clientSecret == .required ? "client_secret_file = \"/secret\"" : "")
+            \(own)
+            """
+        let settings = try SettingsReader(home: "/home/me", providers: Self.catalogue)
+            .read(Array(text.utf8), file: "c")
+        #expect(settings.sessions.count == 1)
+    }
+
+    @Test(.holds("270"), arguments: catalogue.names)
+    func `each address is https at one of the file's domains, and has a source`(name: String) throws {
+        let file = try file(name)
+        #expect(!file.domains.isEmpty)
+        for entry in keys(file) {
+            let addresses = Self.addresses(in: entry.value)
+            for address in addresses {
+                let host = address.dropFirst("https://".count).prefix { $0 != "/" && $0 != ":" }
+                #expect(address.hasPrefix("https://"), "\(address)")
+                let domains = file.domains.map { $0.hasPrefix("{") ? "example" : $0 }
+                #expect(domains.contains { host == $0 || host.hasSuffix(".\($0)") }, "\(address)")
+            }
+            guard !addresses.isEmpty else { continue }
+            let facts = file.facts.filter { $0.keys.contains(entry.key) && $0.kind != .assumed }
+            #expect(!facts.isEmpty, "\(entry.key) has no source")
+        }
+        for fact in file.facts {
+            let least = fact.kind == .libraries ? 2 : fact.kind == .documented ? 1 : 0
+            #expect(fact.sources.count >= least, "\(fact)")
+            #expect(fact.sources.allSatisfy { $0.hasPrefix("https://") }, "\(fact)")
+            for key in fact.keys { #expect(file.session[key] != nil, "\(key) is not in [session]") }
+        }
+    }
+
+    @Test(.holds("270"), arguments: catalogue.names)
+    func `what a person reads is there`(name: String) throws {
+        let file = try file(name)
+        #expect(!file.title.isEmpty && file.steps.count <= 6)
+        for text in [file.client, file.registrationPage].compactMap(\.self) + file.values.map(\.question) {
+            #expect(text.utf8.count <= 160 && !text.hasSuffix("."), "\(text)")
+        }
+        if let page = file.registrationPage { #expect(page.hasPrefix("https://")) }
+        let scopes = file.session["scopes"].map { value in
+            if case .array(let scopes) = value.content { scopes.compactMap(\.text) } else { [String]() }
+        }
+        // A scope of OpenID Connect means the same everywhere.
+        let usual = ["openid", "offline_access", "profile", "email"]
+        for scope in (scopes ?? []).filter({ !usual.contains($0) }) where !file.scopes.isEmpty {
+            #expect(file.scopes.contains { $0.scope == scope }, "\(scope) is not explained")
+        }
+    }
+}

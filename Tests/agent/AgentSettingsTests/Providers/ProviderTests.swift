@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+
+@testable import AgentSettings
+
+/// Sessions that name a provider.
+struct ProviderTests {
+    private static let file = """
+        title = "Acme"
+        domains = ["acme.example"]
+        client = "an app"
+        [values]
+        tenant = "Tenant"
+        [session]
+        issuer = "https://{tenant}.acme.example"
+        scopes = ["openid", "api"]
+        redirect_port = 8400
+        hosts = ["{tenant}.acme.example"]
+        [[facts]]
+        keys = ["issuer"]
+        kind = "documented"
+        sources = ["https://acme.example/docs"]
+        checked = 2026-11-30
+        [[transcript]]
+        of = "code"
+        """
+
+    private let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        try directory.write(Self.file, to: "acme.toml", mode: 0o644)
+    }
+
+    private func read(_ session: String) throws(ConfigurationProblems) -> Settings {
+        let providers = ProviderCatalogue(directories: [directory.path])
+        return try SettingsReader(home: "/home/me", providers: providers)
+            .read(Array("[session.w]\nclient_id = \"x\"\n\(session)".utf8), file: "config.toml")
+    }
+
+    private func complaints(_ session: String) -> [String] {
+        do throws(ConfigurationProblems) {
+            _ = try read(session)
+            return []
+        } catch {
+            return error.lines
+        }
+    }
+
+    @Test func `a session has the keys of its provider that it does not set itself`() throws {
+        let session = try #require(
+            try read(
+                """
+                provider = "acme"
+                provider_values = { tenant = "one" }
+                scopes = ["openid"]
+                """
+            )
+            .sessions.first
+        )
+        #expect(session.issuer == "https://one.acme.example")
+        #expect(session.scopes == ["openid"])
+        #expect(session.authorization.redirect == .port(8400))
+        #expect(session.hosts == ["one.acme.example"])
+    }
+
+    @Test func `a value is not needed for keys that the session sets itself`() throws {
+        let text = "provider = \"acme\"\nissuer = \"https://id.example\"\n"
+        let session = try #require(try read(text).sessions.first)
+        #expect(session.issuer == "https://id.example" && session.hosts.isEmpty)
+    }
+
+    @Test func `keys of a provider that do not fit the session's flow are no mistake of the user`() throws {
+        let text = "provider = \"acme\"\nprovider_values = { tenant = \"one\" }\nflow = \"device\"\n"
+        #expect(try read(text).sessions.first?.flow == .device)
+        #expect(
+            !complaints("issuer = \"https://id.example\"\nflow = \"device\"\nredirect_port = 1\n").isEmpty
+        )
+    }
+
+    @Test(
+        arguments: [
+            ("", ["provider_values.tenant: required: Tenant"]),
+            (
+                "provider_values = { tenant = \"a/b\" }",
+                ["provider_values.tenant: must be one part of an address"]
+            ),
+            (
+                "provider_values = { tenant = \"\" }",
+                ["provider_values.tenant: must be one part of an address"]
+            ),
+            (
+                "provider_values = { tenant = \"a\", tenent = \"b\" }",
+                ["provider_values.tenent: unknown value (did you mean tenant?)"]
+            ),
+        ]
+    )
+    func `values are asked for, and fit for an address`(values: String, says: [String]) {
+        let found = complaints("provider = \"acme\"\n\(values)\n")
+        #expect(found.count == says.count, "\(found)")
+        for (line, part) in zip(found, says) { #expect(line.contains("session.w.\(part)"), "\(line)") }
+    }
+
+    @Test func `an unknown provider leads to the list`() {
+        let message =
+            "session.w.provider: no provider is named \"acm\" (did you mean acme?) (run: tokenctl providers)"
+        #expect(complaints("provider = \"acm\"\n") == ["config.toml:3: \(message)"])
+        #expect(complaints("provider = \"../acme\"\n").count == 1)
+        #expect(complaints("provider = 5\n").count == 1)
+    }
+
+    @Test func `a file that others can write is not used`() throws {
+        try directory.write(Self.file, to: "open.toml", mode: 0o666)
+        let found = complaints("provider = \"open\"\n")
+        let remedy = "(run: chmod go-w '\(directory.path)/open.toml')"
+        #expect(found.count == 1 && found[0].hasSuffix(remedy), "\(found)")
+        #expect(Program.succeeds("chmod go-w '\(directory.path)/open.toml'"))
+        #expect(complaints("provider = \"open\"\nprovider_values = { tenant = \"a\" }\n").isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("title = 1\n[session]\nissuer = \"x\"\n", "1: title: must be a string"),
+            ("title = \"x\"\n", "session: required"),
+            ("title = \"x\"\nscope = 1\n[session]\nissuer = \"x\"\n", "2: scope: unknown key"),
+            ("title = \"x\n", "1: "),
+        ]
+    )
+    func `a mistake in a file is told with its place`(text: String, says: String) throws {
+        try directory.write(text, to: "bad.toml", mode: 0o644)
+        let found = complaints("provider = \"bad\"\n")
+        let start = "config.toml:3: session.w.provider: cannot be used: \(directory.path)/bad.toml:"
+        #expect(found.first?.hasPrefix(start) == true && found.first?.contains(says) == true, "\(found)")
+    }
+
+    @Test func `the user's own files come first`() throws {
+        let own = try TemporaryDirectory()
+        let changed = Self.file.replacing("8400", with: "8500")
+        try own.write(changed, to: "acme.toml", mode: 0o600)
+        let catalogue = ProviderCatalogue(directories: [own.path, directory.path])
+        #expect(try catalogue.file(named: "acme")?.path == own.path("acme.toml"))
+        #expect(catalogue.names == ["acme"])
+        #expect(ProviderCatalogue(directories: ["/nonexistent"]).names.isEmpty)
+    }
+}
