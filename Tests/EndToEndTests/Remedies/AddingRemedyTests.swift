@@ -20,13 +20,18 @@ extension EndToEnd {
             ),
             CorrectedLine(
                 line: "tokenctl add b",
-                remedy: "Set: --issuer or --preset",
+                remedy: "Set: --issuer or --provider",
                 followed: "tokenctl add b --issuer ISSUER \(client)"
             ),
             CorrectedLine(
-                line: "tokenctl add c --preset keycloak",
-                remedy: "Set: --issuer to https://HOST/realms/REALM",
-                followed: "tokenctl add c --preset keycloak --issuer ISSUER \(client)"
+                line: "tokenctl add c --provider keycloack \(client)",
+                remedy: "Run: tokenctl providers",
+                followed: "REMEDY | grep -q '^keycloak ' && tokenctl add c --provider keycloak --issuer ISSUER \(client)"
+            ),
+            CorrectedLine(
+                line: "tokenctl add h --provider microsoft \(client) --print",
+                remedy: "Set: --value tenant=TEXT",
+                followed: "tokenctl add h --provider github --value tenant=TEXT \(client) --print"
             ),
             CorrectedLine(
                 line: "tokenctl add d --preset aws-sso \(center)",
