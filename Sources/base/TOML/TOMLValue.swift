@@ -67,3 +67,25 @@ package struct TOMLTable: Equatable, Sendable {
         return entries.first { $0.key.utf8.count == wanted.count && $0.key.utf8.elementsEqual(wanted) }?.value
     }
 }
+
+extension TOMLTable {
+    /// The table as a JSON object.
+    package var json: JSONObject {
+        entries.reduce(into: JSONObject()) { $0[$1.key] = $1.value.json }
+    }
+}
+
+extension TOMLValue {
+    /// The value in JSON, without its position; `null` for a date or time.
+    package var json: JSONValue {
+        switch content {
+        case .string(let text): .string(text)
+        case .integer(let number): .integer(number)
+        case .float(let number): .number("\(number)")
+        case .boolean(let value): .bool(value)
+        case .dateTime: .null
+        case .array(let elements): .array(elements.map(\.json))
+        case .table(let table): .object(table.json)
+        }
+    }
+}

@@ -50,13 +50,13 @@ extension EndToEnd {
         @Test func `a part of a provider's name finds it`() async throws {
             let user = try NewUser()
             let terminal = try user.atTerminal("add", "pool")
-            try await terminal.type("gitl", after: "Provider, or issuer URL: ")
-            try await terminal.type("x", after: "Client ID: ")
+            try await terminal.type("calend", after: "Provider, or issuer URL: ")
+            #expect(try await terminal.shows("Client ID: "), "\(terminal.screen)")
             let other = try user.atTerminal("add", "pool")
             try await other.type("nothing", after: "Provider, or issuer URL: ")
             #expect(try await other.shows("No provider matches nothing. "), "\(other.screen)")
             try await other.type("Cogn", after: "Provider, or issuer URL: ")
-            #expect(try await other.shows("Region of the user pool"), "\(other.screen)")
+            #expect(try await other.shows("AWS region, such as eu-west-1: "), "\(other.screen)")
             for line in terminal.screen.split(separator: "\r\n") { #expect(line.utf8.count <= 72, "\(line)") }
         }
 
@@ -64,11 +64,11 @@ extension EndToEnd {
             let user = try NewUser()
             let terminal = try user.atTerminal("add", "pool")
             try await terminal.type("cognito", after: "Provider, or issuer URL: ")
-            try await terminal.type("eu-west-1", after: "Region of the user pool, such as eu-west-1: ")
-            try await terminal.type("eu-west-1_Abc", after: "User pool ID: ")
+            try await terminal.type("eu-west-1", after: "AWS region, such as eu-west-1: ")
+            try await terminal.type("eu-west-1_Abc", after: "User pool ID, such as eu-west-1_Example00: ")
             try await terminal.type("app", after: "Client ID: ")
             #expect(
-                terminal.screen.contains("Register an app client of the user pool."),
+                terminal.screen.contains("Register an app client of the user pool at"),
                 "\(terminal.screen)"
             )
             try await terminal.type("n", after: "Log in now? [Y/n] ")

@@ -76,7 +76,8 @@ extension EndToEnd {
         @Test(
             .holds("204"),
             arguments: [
-                ("", "the client secret is empty"), ("\n", "the client secret is empty"),
+                ("", "the client secret is empty\n  Retry: with the client secret"),
+                ("\n", "the client secret is empty\n  Retry: with the client secret"),
                 ("a\nb\n", "the client secret is not one line of UTF-8 text"),
                 (String(repeating: "a", count: 33_000), "the client secret is longer than 32768 bytes"),
             ]

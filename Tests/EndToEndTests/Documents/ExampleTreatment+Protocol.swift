@@ -69,7 +69,7 @@ extension ExampleTreatment {
         failure(
             "fleet/join",
             #" -d '{"session":"work"}'"#,
-            code: "not_found",
+            code: "misconfigured",
             reason: "the stage has no fleet"
         ),
         ExampleTreatment(

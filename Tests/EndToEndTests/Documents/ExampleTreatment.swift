@@ -38,9 +38,26 @@ struct ExampleTreatment: Sendable {
             shows: ["Created session \"home\" in ", "Logged in to \"home\"", "ok       agent: "]
         ),
         ExampleTreatment(
-            "$ tokenctl add hub",
+            "$ tokenctl add github",
             .runs,
-            shows: ["[session.hub]\n", " = \"Iv1.0123456789abcdef\"\n"]
+            shows: ["[session.github]\nprovider ", " = \"Iv1.0123456789abcdef\"\n"]
+        ),
+        ExampleTreatment(
+            "$ tokenctl providers keycloak",
+            .runs,
+            shows: ["Keycloak\n", "  issuer = \"https://{host}/realms/{realm}\"\n", "(documented): https://"]
+        ),
+        ExampleTreatment("$ tokenctl config show work", .runs, shows: ["[session.work]\n", "client_id"]),
+        ExampleTreatment(
+            "# ~/.config/tokenagent/providers.d/acme.toml",
+            .isReadBy(
+                """
+                d="$(dirname "$(tokenctl config path)")/providers.d" && mkdir -m 700 "$d" &&
+                printf '%s\\n' "$EXAMPLE" >"$d/acme.toml" && tokenctl providers acme
+                """,
+                reason: "a session of this provider would need its server"
+            ),
+            shows: ["Acme\n", "Asks for tenant: Name of the tenant\n"]
         ),
         ExampleTreatment(
             "$ tokenctl login work\n$ tokenctl get work --format header",

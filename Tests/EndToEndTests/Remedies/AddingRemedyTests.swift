@@ -26,7 +26,8 @@ extension EndToEnd {
             CorrectedLine(
                 line: "tokenctl add c --provider keycloack \(client)",
                 remedy: "Run: tokenctl providers",
-                followed: "REMEDY | grep -q '^keycloak ' && tokenctl add c --provider keycloak --issuer ISSUER \(client)"
+                followed:
+                    "REMEDY | grep -q '^keycloak ' && tokenctl add c --provider keycloak --issuer ISSUER \(client)"
             ),
             CorrectedLine(
                 line: "tokenctl add h --provider microsoft \(client) --print",

@@ -23,7 +23,7 @@ package struct ProviderMembers: WireMembers {
     package let client = WireMember<String>("client", isOptional: true)
     package let registrationPage = WireMember<String>("register_at", isOptional: true)
     package let steps = WireMember<[String]>("console")
-    /// Whether clients have a secret: `none`, `optional` or `required`.
+    /// The need of clients for a secret: `none`, `optional` or `required`.
     package let clientSecret = WireMember<String>("secret")
     /// The values that only the user knows.
     package let values = WireMember<[ProviderValueMessage]>("values")

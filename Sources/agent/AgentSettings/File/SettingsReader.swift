@@ -94,7 +94,7 @@ package struct SettingsReader {
     private func settings(_ root: inout TableReader, _ file: String, _ files: SessionFiles) -> Settings {
         var settings = Settings()
         var policy = SessionPolicy()
-        if var agent = root.table(SettingsTable.agent.rawValue) {
+        if var agent = root.table("agent") {
             settings.written[.agent] = agent.written
             policy = SessionPolicy(reading: &agent, defaults: policy)
             settings.logLevel = agent.word("log_level", LogLevel.self) ?? settings.logLevel
@@ -109,7 +109,7 @@ package struct SettingsReader {
             settings.userAgent = agent.string("user_agent")
             agent.refuseUnknownKeys()
         }
-        if var hooks = root.table(SettingsTable.hooks.rawValue) {
+        if var hooks = root.table("hooks") {
             settings.written[.hooks] = hooks.written
             settings.hooks.loginRequired = hooks.optionalCommand("login_required")
             settings.hooks.event = hooks.optionalCommand("event")
@@ -117,7 +117,7 @@ package struct SettingsReader {
             settings.hooks.isOnDesktop = hooks.boolean("desktop") ?? true
             hooks.refuseUnknownKeys()
         }
-        if var vault = root.table(SettingsTable.vault.rawValue) {
+        if var vault = root.table("vault") {
             settings.written[.vault] = vault.written
             settings.vault.keyFile = vault.path("keyfile", home: places.home)
             settings.vault.requiresLockedMemory = vault.boolean("require_locked_memory") ?? false
@@ -127,7 +127,7 @@ package struct SettingsReader {
             settings.vault.acceptedCounter = accepted.map { UInt64($0) }
             vault.refuseUnknownKeys()
         }
-        if let table = root.table(SettingsTable.fleet.rawValue) {
+        if let table = root.table("fleet") {
             settings.written[.fleet] = table.written
             var fleet = FleetReader(table, home: places.home)
             settings.fleet = fleet.read()

@@ -36,7 +36,7 @@ package struct ProviderFile: Equatable, Sendable {
         package let sources: [String]
     }
 
-    /// Whether clients have a secret.
+    /// The need of clients for a secret.
     package enum ClientSecret: String, CaseIterable, Sendable {
         case none, optional, required
     }
@@ -169,26 +169,6 @@ extension ProviderFile {
     package var sessionObject: JSONObject { session.json }
 }
 
-extension TOMLTable {
-    fileprivate var json: JSONObject {
-        entries.reduce(into: JSONObject()) { $0[$1.key] = $1.value.json }
-    }
-}
-
-extension TOMLValue {
-    fileprivate var json: JSONValue {
-        switch content {
-        case .string(let text): .string(text)
-        case .integer(let number): .integer(number)
-        case .float(let number): .number("\(number)")
-        case .boolean(let value): .bool(value)
-        case .dateTime: .null
-        case .array(let elements): .array(elements.map(\.json))
-        case .table(let table): .object(table.json)
-        }
-    }
-}
-
 extension ProviderFile.Fact {
     fileprivate init(_ table: TableReader) {
         var table = table
@@ -203,29 +183,25 @@ extension ProviderFile.Fact {
 extension TOMLValue {
     /// Returns the value with `given` in place of each `{name}`, and adds the names without a value to `lacking`.
     fileprivate func filled(with given: [String: String], _ lacking: inout Set<String>) -> TOMLValue {
-        switch content {
-        case .string(let text):
+        let content: TOMLValue.Content
+        if case .string(let text) = self.content {
             let filled = PlaceholderText.filled(text) { given[$0] }
             lacking.formUnion(filled.lacking)
-            return TOMLValue(.string(filled.text), at: position)
-        case .array(let elements):
-            return TOMLValue(.array(elements.map { $0.filled(with: given, &lacking) }), at: position)
-        case .table(let table):
-            return TOMLValue(
-                .table(
-                    TOMLTable(
-                        entries: table.entries.map {
-                            TOMLTable.Entry(
-                                key: $0.key,
-                                position: $0.position,
-                                value: $0.value.filled(with: given, &lacking)
-                            )
-                        }
-                    )
-                ),
-                at: position
-            )
-        case .integer, .float, .boolean, .dateTime: return self
+            content = .string(filled.text)
+        } else if case .array(let elements) = self.content {
+            content = .array(elements.map { $0.filled(with: given, &lacking) })
+        } else if case .table(let table) = self.content {
+            let entries = table.entries.map { entry in
+                TOMLTable.Entry(
+                    key: entry.key,
+                    position: entry.position,
+                    value: entry.value.filled(with: given, &lacking)
+                )
+            }
+            content = .table(TOMLTable(entries: entries))
+        } else {
+            return self
         }
+        return TOMLValue(content, at: position)
     }
 }

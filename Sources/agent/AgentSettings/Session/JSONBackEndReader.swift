@@ -121,14 +121,10 @@ struct JSONBackEndReader: SessionPartReading {
     /// Reads a path in a response: names joined by dots, or an array of names if one contains a dot.
     private func place(_ key: String, _ value: TOMLValue?, such example: String) -> JSONPath? {
         guard let value else { return nil }
-        let place: JSONPath?
-        switch value.content {
-        case .string(let text): place = JSONPath(dotted: text)
-        case .array(let elements):
-            let names = elements.compactMap(\.text)
-            place = names.count == elements.count ? JSONPath(names) : nil
-        case .integer, .float, .boolean, .dateTime, .table: place = nil
-        }
+        let names = value.json.array?.compactMap(\.string)
+        let isComplete = names?.count == value.json.array?.count
+        let place =
+            value.text.flatMap { JSONPath(dotted: $0) } ?? names.flatMap { isComplete ? JSONPath($0) : nil }
         if place == nil {
             table.report(
                 key,

@@ -28,7 +28,9 @@ struct Provider: Sendable {
     var source: String? { message.facts?.compactMap { $0.sources?.first }.first }
     /// The client to register, as a noun phrase that can follow "Register".
     var client: String { message.client ?? "a client with the redirect URI http://127.0.0.1/callback" }
-    var hasSecret: Bool { message.clientSecret == "required" }
+    var hasSecret: Bool { message.clientSecret == "required" && value(of: "client_secret") == nil }
+    /// The ID of a client that everybody may use, or `nil` if users register their own.
+    var clientID: String? { text("client_id") }
 
     var kind: NewSessionServerKind { text("kind").flatMap { NewSessionServerKind(rawValue: $0) } ?? .oidc }
     var flow: LoginCommand.Flow? { text("flow").flatMap { LoginCommand.Flow(rawValue: $0) } }
@@ -36,14 +38,14 @@ struct Provider: Sendable {
     var hosts: [String] { texts("hosts") ?? [] }
     /// Whether the tokens are for the issuer's own server, which differs between installations.
     var isForIssuersHost: Bool {
-        guard let hosts = message.session?["hosts"]?.array?.compactMap(\.string), let first = hosts.first
+        guard let hosts = unfilled("hosts")?.array?.compactMap(\.string), let first = hosts.first
         else {
             return false
         }
-        return message.session?["issuer"]?.string?.bytewise.contains("//\(first)".bytewise) == true
+        return unfilled("issuer")?.string?.bytewise.contains("//\(first)".bytewise) == true
     }
 
-    var redirectPort: Int? { session["redirect_port"]?.integer.flatMap { Int(exactly: $0) } }
+    var redirectPort: Int? { value(of: "redirect_port")?.integer.flatMap { Int(exactly: $0) } }
     var region: String? { text("region") }
 
     /// The issuer, access portal or user pool, or `nil` if a value is missing or there is none.
@@ -56,6 +58,9 @@ struct Provider: Sendable {
         case .oidc, .oauth2, .awsRole, .githubApp: return text("issuer")
         }
     }
+
+    /// The keys of the session, in which the user's values are filled in.
+    var keys: [JSONObject.Member] { session.members }
 
     /// The endpoints of a provider without discovery.
     var endpoints: [ServerEndpointSetting] {
@@ -88,6 +93,11 @@ struct Provider: Sendable {
     private func text(_ key: String) -> String? {
         session[key]?.string.flatMap { $0.utf8.contains(UInt8(ascii: "{")) ? nil : $0 }
     }
+
+    private func value(of key: String) -> JSONValue? { session[key] }
+
+    /// The value of `key` as in the file, with `{name}` for the user's values.
+    private func unfilled(_ key: String) -> JSONValue? { message.session?[key] }
 
     private func texts(_ key: String) -> [String]? {
         session[key]?.array?.compactMap(\.string).filter { !$0.utf8.contains(UInt8(ascii: "{")) }
@@ -129,29 +139,33 @@ extension Provider {
 extension JSONValue {
     /// Returns the value with the user's values in place of `{name}`.
     fileprivate func filled(_ given: [NamedValue]) -> JSONValue {
-        switch self {
-        case .string(let text):
-            .string(
+        if let text = string {
+            return .string(
                 PlaceholderText.filled(text) { name in
                     given.last { $0.name.bytewise == name.bytewise }?.value
                 }
                 .text
             )
-        case .array(let elements): .array(elements.map { $0.filled(given) })
-        case .null, .bool, .number, .object: self
         }
+        return array.map { .array($0.map { $0.filled(given) }) } ?? self
     }
 }
 
 extension DraftLine {
-    /// Creates a line with a JSON value, or returns `nil` for a value that no key of a session has.
+    /// Creates a line with a JSON value, or returns `nil` for `null` and an empty array.
     init?(_ key: String, _ value: JSONValue) {
-        switch value {
-        case .string(let text): self.init(key, text)
-        case .array(let elements): self.init(key, elements.compactMap(\.string))
-        case .number(let literal): self.init(key: key, value: literal)
-        case .bool(let value): self.init(key: key, value: "\(value)")
-        case .null, .object: return nil
+        if let text = value.string {
+            self.init(key, text)
+        } else if let elements = value.array {
+            self.init(key, elements.compactMap(\.string))
+        } else if let object = value.object {
+            let members = object.members.compactMap { DraftLine($0.name, $0.value) }
+            let texts = members.map { "\(SessionDraft.key($0.key)) = \($0.value)" }
+            self.init(key: key, value: "{ " + texts.joined(separator: ", ") + " }")
+        } else if let text = value.literal ?? value.bool.map({ "\($0)" }) {
+            self.init(key: key, value: text)
+        } else {
+            return nil
         }
     }
 }

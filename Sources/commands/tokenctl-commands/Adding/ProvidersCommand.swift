@@ -19,13 +19,12 @@ struct ProvidersCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The provider to show.", valueName: "name"))
     var name: String?
 
-    @Flag(name: .customLong("json"), help: "Print JSON.")
-    var wantsJSON = false
+    @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
         guard let name else { return try list() }
         let provider = try Provider.named(name)
-        if wantsJSON { return try StandardOutput.json(provider.message.json) }
+        if agent.wantsJSON { return try StandardOutput.json(provider.message.json) }
         for line in provider.description {
             try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
         }
@@ -34,7 +33,7 @@ struct ProvidersCommand: ParsableCommand {
     private func list() throws {
         let all = try Provider.all()
         let problems = try Provider.problems()
-        if wantsJSON {
+        if agent.wantsJSON {
             let message = ProviderListMessage {
                 $0.providers = all.map(\.message)
                 $0.problems = problems

@@ -211,6 +211,7 @@ struct SessionPrompts {
         _ newSession: NewSession,
         _ offer: ServerProbeMessage?
     ) throws(AgentError) -> String? {
+        if command.client.id == nil, let known = provider?.clientID { return known }
         // An assertion already identifies the client (RFC 7523 §2.1).
         if command.client.id != nil || newSession.isJWTBearer { return command.client.id }
         let isRegistered =

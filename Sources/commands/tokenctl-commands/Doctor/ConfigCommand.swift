@@ -10,7 +10,9 @@ struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
         abstract: "Check the configuration, or show how to write one.",
-        subcommands: [ConfigCheckCommand.self, ConfigPath.self, ConfigExample.self]
+        subcommands: [
+            ConfigCheckCommand.self, ConfigShowCommand.self, ConfigPath.self, ConfigExample.self,
+        ]
     )
 
     struct ConfigPath: ParsableCommand {

@@ -28,6 +28,8 @@ struct RetryState: Equatable, Sendable {
         ///
         /// Only then does a rejection concern the session.
         var isAboutLogin = true
+        /// Whether the failure counts in ``RetryState/refusals``.
+        var isRefusal = false
         /// The time at which the attempt began.
         ///
         /// A forced attempt begins before its planned time.
@@ -57,7 +59,7 @@ struct RetryState: Equatable, Sendable {
         setback.reason = reason
         setback.latest = failure
         if failure.kind.consequences.tokenUse == .unanswered { setback.lostAnswers += 1 }
-        if failure.kind == .unexplained, circumstances.isAboutLogin {
+        if circumstances.isRefusal, circumstances.isAboutLogin {
             setback.refusals.add(at: now, expiry: circumstances.servedUntil)
         }
         if failure.kind.consequences.verdict == .retryThenSuspend {

@@ -100,9 +100,7 @@ extension Session {
         case .end where login.renewal == .withoutLogin, .endAndConfirm where login.renewal == .withoutLogin,
             .endUnlessConfirmed where login.renewal == .withoutLogin:
             // There is no login to lose, whatever the code says of one.
-            var refusal = failure
-            refusal.kind = .unexplained
-            return retryLater(refusal, attempt, login, jitter: jitter, at: moment)
+            return retryLater(failure, attempt, login, jitter: jitter, at: moment)
         case .end where policy.isShared, .endAndConfirm where policy.isShared,
             .endUnlessConfirmed where policy.isShared:
             // The fleet's record says when the login is over.
@@ -191,6 +189,7 @@ extension Session {
                 loginEnd: login.knownEnd,
                 isAboutLogin: attempt.variant == .primary
                     && (attempt.usesRefreshToken || login.renewal == .withoutLogin),
+                isRefusal: isRefusal(failure.kind, of: login),
                 startedAt: attempt.startedAt,
                 jitter: jitter,
                 now: moment.now
@@ -211,8 +210,9 @@ extension Session {
             let probeAt = moment.now + RetrySchedule.unexplainedRetry
             return end(.refusedWithoutReason, failure.message, login, probeAt: probeAt, at: moment)
         }
-        if login.renewal == .withoutLogin, failure.kind == .unexplained, attempt.variant == .primary,
-            attempt.suspension?.failure.kind == .unexplained || setback.refusals.isFinal(at: moment.now)
+        if login.renewal == .withoutLogin, isRefusal(failure.kind, of: login), attempt.variant == .primary,
+            attempt.suspension.map({ isRefusal($0.failure.kind, of: login) }) == true
+                || setback.refusals.isFinal(at: moment.now)
         {
             return suspend(failure, attempt, login, jitter: jitter, at: moment)
         }
@@ -232,6 +232,17 @@ extension Session {
         }
         become(.retrying(login, setback))
         return told + answerAfterFailure(setback, at: moment.now)
+    }
+
+    /// Returns whether a failure counts as a refusal, several of which end a login or suspend a session without one.
+    ///
+    /// Without a login, a code for the end of one says no more than an unknown code.
+    private func isRefusal(_ kind: FailureClass, of login: Login) -> Bool {
+        if kind == .unexplained { return true }
+        switch kind.consequences.verdict {
+        case .end, .endAndConfirm, .endUnlessConfirmed: return login.renewal == .withoutLogin
+        case .retry, .retryThenSuspend, .suspend, .refuseVariant, .endWithSource, .refuseSource: return false
+        }
     }
 
     /// Responds to requests that need not wait: a token is left to serve, or the next attempt is too late.

@@ -19,16 +19,12 @@ struct CatalogueTests {
     /// The keys of `[session]` with example values.
     private func keys(_ file: ProviderFile) -> [TOMLTable.Entry] {
         let values = Dictionary(uniqueKeysWithValues: file.values.map { ($0.name, "example") })
-        return file.keys(with: values, besides: { _ in false }) { Issue.record("\($0): \($1)") }
+        return file.keys(with: values, besides: { _ in false }, report: { Issue.record("\($0): \($1)") })
     }
 
-    private static func addresses(in value: TOMLValue) -> [String] {
-        switch value.content {
-        case .string(let text): text.contains("://") ? [text] : []
-        case .array(let elements): elements.flatMap { addresses(in: $0) }
-        case .table(let table): table.entries.flatMap { addresses(in: $0.value) }
-        case .integer, .float, .boolean, .dateTime: []
-        }
+    private static func addresses(in value: JSONValue) -> [String] {
+        if let text = value.string { return text.contains("://") ? [text] : [] }
+        return (value.array ?? value.object?.members.map(\.value) ?? []).flatMap { addresses(in: $0) }
     }
 
     @Test func `the agent of a build finds them`() {
@@ -39,7 +35,9 @@ struct CatalogueTests {
     @Test(.holds("270"), arguments: catalogue.names)
     func `each makes a session of a client ID and its values`(name: String) throws {
         let file = try file(name)
-        let values = file.values.map { "\($0.name) = \"example\"" }.joined(separator: ", ")
+        // The ID of a user pool begins with its region.
+        let values = file.values.map { "\($0.name) = \"\($0.name == "pool" ? "example_1" : "example")\"" }
+            .joined(separator: ", ")
         let hasClients =
             file.session["kind"]?.text.map { !["aws_sso", "github_app", "json"].contains($0) } ?? true
         let own = file.requiredKeys.filter { $0 != "client_id" }.map { "\($0) = \"/file\"\n" }.joined()
@@ -49,7 +47,7 @@ struct CatalogueTests {
             provider = "\(name)"
             provider_values = { \(values) }
             \(hasClients && !isServiceAccount ? "client_id = \"x\"" : "")
-            \(file.clientSecret == .required ? "client_secret_file = \"/secret\"" : "")
+            \(file.clientSecret == .required && file.session["client_secret"] == nil ? "client_secret_file = \"/secret\"" : "")
             \(own)
             """
         let settings = try SettingsReader(home: "/home/me", providers: Self.catalogue)
@@ -61,12 +59,13 @@ struct CatalogueTests {
     func `each address is https at one of the file's domains, and has a source`(name: String) throws {
         let file = try file(name)
         #expect(!file.domains.isEmpty)
-        for entry in keys(file) {
-            let addresses = Self.addresses(in: entry.value)
+        // A redirect URI is the user's own address.
+        for entry in keys(file) where entry.key != "redirect_uri" {
+            let addresses = Self.addresses(in: entry.value.json)
             for address in addresses {
                 let host = address.dropFirst("https://".count).prefix { $0 != "/" && $0 != ":" }
                 #expect(address.hasPrefix("https://"), "\(address)")
-                let domains = file.domains.map { $0.hasPrefix("{") ? "example" : $0 }
+                let domains = file.domains.map { PlaceholderText.filled($0) { _ in "example" }.text }
                 #expect(domains.contains { host == $0 || host.hasSuffix(".\($0)") }, "\(address)")
             }
             guard !addresses.isEmpty else { continue }

@@ -17,6 +17,7 @@ struct ProviderTests {
         issuer = "https://{tenant}.acme.example"
         scopes = ["openid", "api"]
         redirect_port = 8400
+        revokes = "token"
         hosts = ["{tenant}.acme.example"]
         [[facts]]
         keys = ["issuer"]
@@ -73,11 +74,11 @@ struct ProviderTests {
     }
 
     @Test func `keys of a provider that do not fit the session's flow are no mistake of the user`() throws {
-        let text = "provider = \"acme\"\nprovider_values = { tenant = \"one\" }\nflow = \"device\"\n"
-        #expect(try read(text).sessions.first?.flow == .device)
-        #expect(
-            !complaints("issuer = \"https://id.example\"\nflow = \"device\"\nredirect_port = 1\n").isEmpty
-        )
+        let keys = "flow = \"client_credentials\"\nclient_secret_file = \"/s\"\n"
+        let text = "provider = \"acme\"\nprovider_values = { tenant = \"one\" }\n\(keys)"
+        #expect(try read(text).sessions.first?.flow == .clientCredentials)
+        let own = "issuer = \"https://id.example\"\n\(keys)revokes = \"token\"\n"
+        #expect(complaints(own).count == 1)
     }
 
     @Test(
@@ -93,7 +94,7 @@ struct ProviderTests {
             ),
             (
                 "provider_values = { tenant = \"a\", tenent = \"b\" }",
-                ["provider_values.tenent: unknown value (did you mean tenant?)"]
+                ["provider_values.tenent: unknown value; did you mean tenant?"]
             ),
         ]
     )
@@ -105,7 +106,7 @@ struct ProviderTests {
 
     @Test func `an unknown provider leads to the list`() {
         let message =
-            "session.w.provider: no provider is named \"acm\" (did you mean acme?) (run: tokenctl providers)"
+            "session.w.provider: no provider is named \"acm\"; did you mean acme? (run: tokenctl providers)"
         #expect(complaints("provider = \"acm\"\n") == ["config.toml:3: \(message)"])
         #expect(complaints("provider = \"../acme\"\n").count == 1)
         #expect(complaints("provider = 5\n").count == 1)
@@ -114,8 +115,7 @@ struct ProviderTests {
     @Test func `a file that others can write is not used`() throws {
         try directory.write(Self.file, to: "open.toml", mode: 0o666)
         let found = complaints("provider = \"open\"\n")
-        let remedy = "(run: chmod go-w '\(directory.path)/open.toml')"
-        #expect(found.count == 1 && found[0].hasSuffix(remedy), "\(found)")
+        #expect(found.count == 1 && found[0].contains("(run: chmod go-w "), "\(found)")
         #expect(Program.succeeds("chmod go-w '\(directory.path)/open.toml'"))
         #expect(complaints("provider = \"open\"\nprovider_values = { tenant = \"a\" }\n").isEmpty)
     }

@@ -20,7 +20,11 @@ struct ProviderDraftTests {
     ) throws -> String {
         var provider = try Provider.named(name)
         if issuer == nil {
-            provider.fill(provider.values.map { NamedValue(name: $0.name ?? "", value: "example") })
+            provider.fill(
+                provider.values.map {
+                    NamedValue(name: $0.name ?? "", value: $0.name == "pool" ? "example_1" : "example")
+                }
+            )
         }
         let server = NewSessionServer(
             provider: provider,
@@ -30,7 +34,7 @@ struct ProviderDraftTests {
             region: provider.region
         )
         let client = NewSessionClient(
-            id: provider.kind.hasClients ? "cli" : nil,
+            id: provider.kind.hasClients ? provider.clientID ?? "cli" : nil,
             givesSecret: provider.hasSecret
         )
         var wish = NewSession(name: name, server: server, client: client)

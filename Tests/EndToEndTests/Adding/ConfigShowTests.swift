@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+import Text
+
+extension EndToEnd {
+    /// What `tokenctl config show` prints of a session.
+    @Suite struct ConfigShowTests {
+        @Test(.holds("270")) func `each setting is shown with its source, and no secret`() async throws {
+            let agent = try AgentUnderTest()
+            let values = "provider_values = { organization = \"acme\" }"
+            try agent.configure("[session.sso]\nprovider = \"okta\"\n\(values)\nclient_id = \"x\"\n")
+            let shown = try await agent.tokenctl("config", "show", "sso")
+            let file = agent.configurationPath
+            #expect(shown.standardOutput.hasPrefix("# \(file), line 1\n[session.sso]\n"), "\(shown)")
+            for line in [
+                "provider        = \"okta\"", "provider_values = { organization = \"acme\" }",
+                "client_id       = \"x\"",
+                "issuer          = \"https://acme.okta.com/oauth2/default\"    # provider okta",
+                "redirect_port   = 8400    # provider okta",
+            ] {
+                #expect(shown.standardOutput.contains(line + "\n"), "\(shown)")
+            }
+            let json = try await agent.tokenctl("config", "show", "sso", "--json")
+            let object = try JSONValue(parsing: json.standardOutput.utf8).object
+            #expect(object?["session"]?.string == "sso" && object?["file"]?.string == file, "\(json)")
+            #expect((object?["keys"]?.array?.count ?? 0) >= 5, "\(json)")
+        }
+
+        @Test func `a secret is hidden, and an unknown session is named`() async throws {
+            let agent = try AgentUnderTest()
+            try agent.configure(
+                "[session.w]\nissuer = \"https://id.example\"\nclient_id = \"x\"\nclient_secret = \"hush\"\n"
+            )
+            let shown = try await agent.tokenctl("config", "show", "w")
+            #expect(shown.status == 0 && !shown.standardOutput.contains("hush"), "\(shown)")
+            let unknown = try await agent.tokenctl("config", "show", "v")
+            #expect(
+                unknown.status == 7 && unknown.standardError.contains("no session is named \"v\""),
+                "\(unknown)"
+            )
+        }
+    }
+}
