@@ -6,7 +6,7 @@ import Text
 /// each reload.
 package typealias ListenersSetupMessage = WireMessage<ListenersSetupMembers>
 
-package struct ListenersSetupMembers: WireMembers {
+package struct ListenersSetupMembers: WireMemberTable {
     /// The path of the agent's socket.
     package let socket = WireMember<String>("socket")
     package let listeners = WireMember<[ListenerMessage]>("listeners")
@@ -21,7 +21,7 @@ package struct ListenersSetupMembers: WireMembers {
 /// A checked `[[proxy]]` or `[[endpoint]]`.
 package typealias ListenerMessage = WireMessage<ListenerMembers>
 
-package struct ListenerMembers: WireMembers {
+package struct ListenerMembers: WireMemberTable {
     package let name = WireMember<String>("name")
     package let kind = WireMember<ListenerKind>("kind")
     /// The address to listen at: an absolute path, or `ADDRESS:PORT` with a literal loopback address.
@@ -100,7 +100,7 @@ extension WireMessage<ListenerMembers> {
 /// The message from the process that listens, one line for each received set of tables.
 package typealias ListeningResultMessage = WireMessage<ListeningResultMembers>
 
-package struct ListeningResultMembers: WireMembers {
+package struct ListeningResultMembers: WireMemberTable {
     package let listening = WireMember<[ListeningPlaceMessage]>("listening", isOptional: true)
     /// The reason nothing has changed.
     package let error = WireMember<FailureMessage>("error", isOptional: true)
@@ -111,7 +111,7 @@ package struct ListeningResultMembers: WireMembers {
 /// The address of a running listener.
 package typealias ListeningPlaceMessage = WireMessage<ListeningAddressMembers>
 
-package struct ListeningAddressMembers: WireMembers {
+package struct ListeningAddressMembers: WireMemberTable {
     package let name = WireMember<String>("name")
     /// The kind of the listener, absent for the metrics.
     package let kind = WireMember<ListenerKind>("kind", isOptional: true)

@@ -3,7 +3,7 @@
 import Text
 
 /// Members that include a ``Remedy``: its text and its kind.
-package protocol RemedyMembers: WireMembers {
+package protocol RemedyMembers: WireMemberTable {
     var remedyText: WireMember<String> { get }
     var remedyKind: WireMember<Remedy.Kind> { get }
 }

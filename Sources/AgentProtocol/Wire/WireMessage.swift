@@ -4,12 +4,12 @@ import Text
 
 /// The members of one kind of message: each property is a ``WireMember``, in the order of
 /// `tokenagent-protocol(7)`.
-package protocol WireMembers: Sendable {
+package protocol WireMemberTable: Sendable {
     /// The only value of this type.
     static var table: Self { get }
 }
 
-extension WireMembers {
+extension WireMemberTable {
     /// All members in their order.
     package static var all: [any AnyWireMember] {
         Mirror(reflecting: table).children.compactMap { $0.value as? any AnyWireMember }
@@ -26,7 +26,7 @@ extension WireMembers {
 /// A member that is missing, or has the wrong type, reads as `nil`. Unknown members are kept, so that the
 /// message of a later agent can be passed on.
 @dynamicMemberLookup
-package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
+package struct WireMessage<Members: WireMemberTable>: Equatable, Sendable {
     fileprivate var object: JSONObject
 
     package init(_ object: JSONObject = JSONObject()) {
@@ -40,7 +40,7 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
     }
 
     /// Creates a message of another kind with the same members.
-    package init(_ other: WireMessage<some WireMembers>) {
+    package init(_ other: WireMessage<some WireMemberTable>) {
         self.init(other.object)
     }
 
@@ -56,7 +56,7 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
     }
 
     /// Returns a message with these members, followed by those of `other`.
-    package func followed(by other: WireMessage<some WireMembers>) -> Self {
+    package func followed(by other: WireMessage<some WireMemberTable>) -> Self {
         var joined = self
         for member in other.object.members { joined.object[member.name] = member.value }
         return joined

@@ -3,7 +3,7 @@
 /// The response of `GET /v1`.
 package typealias AgentMessage = WireMessage<AgentMembers>
 
-package struct AgentMembers: WireMembers {
+package struct AgentMembers: WireMemberTable {
     package let version = WireMember<String>("version")
     package let api = WireMember<Int64>("api")
     package let pid = WireMember<Int64>("pid", isOptional: true)
@@ -20,14 +20,14 @@ package struct AgentMembers: WireMembers {
 /// The response of `POST /v1/lock` and `POST /v1/unlock`.
 package typealias LockStateMessage = WireMessage<LockStateMembers>
 
-package struct LockStateMembers: WireMembers {
+package struct LockStateMembers: WireMemberTable {
     package let locked = WireMember<Bool>("locked")
 
     package static let table = Self()
 }
 
 /// The body of `POST /v1/unlock`.
-package struct UnlockMembers: WireMembers {
+package struct UnlockMembers: WireMemberTable {
     package let passphrase = WireMember<String>("passphrase", isOptional: true)
 
     package static let table = Self()
@@ -36,7 +36,7 @@ package struct UnlockMembers: WireMembers {
 /// The response of `POST /v1/shutdown`.
 package typealias ShutdownResponseMessage = WireMessage<ShutdownResponseMembers>
 
-package struct ShutdownResponseMembers: WireMembers {
+package struct ShutdownResponseMembers: WireMemberTable {
     package let stopping = WireMember<Bool>("stopping")
 
     package static let table = Self()
@@ -45,7 +45,7 @@ package struct ShutdownResponseMembers: WireMembers {
 /// The body of `POST /v1/restrict`, and its response.
 package typealias RestrictMessage = WireMessage<RestrictMembers>
 
-package struct RestrictMembers: WireMembers {
+package struct RestrictMembers: WireMemberTable {
     package let sessions = WireMember<[String]>("sessions")
     package let host = WireMember<String>("host")
 

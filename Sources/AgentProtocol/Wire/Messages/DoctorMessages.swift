@@ -5,7 +5,7 @@ import Text
 /// The response of `GET /v1/doctor`.
 package typealias DoctorMessage = WireMessage<DoctorMembers>
 
-package struct DoctorMembers: WireMembers {
+package struct DoctorMembers: WireMemberTable {
     package let checks = WireMember<[CheckMessage]>("checks")
 
     package static let table = Self()

@@ -3,7 +3,7 @@
 /// One line of `GET /v1/events`.
 package typealias EventMessage = WireMessage<EventMembers>
 
-package struct EventMembers: WireMembers {
+package struct EventMembers: WireMemberTable {
     package let event = WireMember<String>("event")
     package let session = WireMember<String>("session", isOptional: true)
     package let time = WireMember<Int64>("time", .time)
@@ -21,7 +21,7 @@ package struct EventMembers: WireMembers {
 /// One line of `GET /v1/audit`.
 package typealias AuditMessage = WireMessage<AuditMembers>
 
-package struct AuditMembers: WireMembers {
+package struct AuditMembers: WireMemberTable {
     package let time = WireMember<Int64>("time", .time)
     package let session = WireMember<String>("session", isOptional: true)
     package let source = WireMember<String>("source", isOptional: true)
@@ -47,7 +47,7 @@ package struct AuditMembers: WireMembers {
 /// A line of `GET /v1/audit` that replaces lines that could not be written.
 package typealias LostAuditLinesMessage = WireMessage<LostAuditLinesMembers>
 
-package struct LostAuditLinesMembers: WireMembers {
+package struct LostAuditLinesMembers: WireMemberTable {
     package let time = WireMember<Int64>("time", .time)
     package let dropped = WireMember<Int64>("dropped")
 

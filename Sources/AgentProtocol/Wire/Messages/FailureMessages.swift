@@ -21,7 +21,7 @@ package struct FailureMembers: RemedyMembers {
 /// A response whose status is not a success.
 package typealias ErrorResponseMessage = WireMessage<ErrorResponseMembers>
 
-package struct ErrorResponseMembers: WireMembers {
+package struct ErrorResponseMembers: WireMemberTable {
     package let error = WireMember<FailureMessage>("error")
 
     package static let table = Self()

@@ -3,7 +3,7 @@
 /// The description of a fleet's key files that `tokenagent` has written, for `tokenctl fleet`.
 package typealias FleetKeyMessage = WireMessage<FleetKeyMembers>
 
-package struct FleetKeyMembers: WireMembers {
+package struct FleetKeyMembers: WireMemberTable {
     /// The name of the fleet.
     package let fleet = WireMember<String>("fleet")
     /// The number of the key that everything is sealed under from now on, counted from 1.

@@ -30,7 +30,7 @@ package struct FleetMembers: RemedyMembers {
 /// A host of the fleet.
 package typealias FleetHostMessage = WireMessage<FleetHostMembers>
 
-package struct FleetHostMembers: WireMembers {
+package struct FleetHostMembers: WireMemberTable {
     package let host = WireMember<String>("host")
     /// The host's random number in hexadecimal digits.
     package let id = WireMember<String>("id")
@@ -92,7 +92,7 @@ package struct EtcdMemberMembers: RemedyMembers {
 }
 
 /// The body of `POST /v1/fleet/join`, `…/leave` and `…/repair`.
-package struct FleetSessionRequestMembers: WireMembers {
+package struct FleetSessionRequestMembers: WireMemberTable {
     /// The session.
     ///
     /// If absent, the request applies to all shared sessions.
@@ -102,7 +102,7 @@ package struct FleetSessionRequestMembers: WireMembers {
 }
 
 /// The body of `POST /v1/fleet/remove`.
-package struct FleetRemovalMembers: WireMembers {
+package struct FleetRemovalMembers: WireMemberTable {
     /// The name or number of the host.
     package let host = WireMember<String>("host")
 

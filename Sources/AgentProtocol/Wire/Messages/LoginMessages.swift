@@ -3,7 +3,7 @@
 import Text
 
 /// The body of `POST …/login`.
-package struct LoginMembers: WireMembers {
+package struct LoginMembers: WireMemberTable {
     package let flow = WireMember<String>("flow", isOptional: true)
     package let paste = WireMember<Bool>("paste", isOptional: true)
     package let username = WireMember<String>("username", isOptional: true)
@@ -18,7 +18,7 @@ package struct LoginMembers: WireMembers {
 }
 
 /// The body of `POST …/login/ID`.
-package struct LoginAnswerMembers: WireMembers {
+package struct LoginAnswerMembers: WireMemberTable {
     package let value = WireMember<String>("value")
 
     package static let table = Self()
@@ -27,14 +27,14 @@ package struct LoginAnswerMembers: WireMembers {
 /// The response of `POST …/login/ID`.
 package typealias LoginAnswerMessage = WireMessage<LoginAnswerResponseMembers>
 
-package struct LoginAnswerResponseMembers: WireMembers {
+package struct LoginAnswerResponseMembers: WireMemberTable {
     package let login = WireMember<String>("login")
 
     package static let table = Self()
 }
 
 /// The body of `POST …/client-secret`.
-package struct ClientSecretMembers: WireMembers {
+package struct ClientSecretMembers: WireMemberTable {
     package let secret = WireMember<String>("secret")
 
     package static let table = Self()
@@ -43,7 +43,7 @@ package struct ClientSecretMembers: WireMembers {
 /// The response of `POST …/client-secret`.
 package typealias ClientSecretMessage = WireMessage<ClientSecretResponseMembers>
 
-package struct ClientSecretResponseMembers: WireMembers {
+package struct ClientSecretResponseMembers: WireMemberTable {
     package let session = WireMember<String>("session")
 
     package static let table = Self()
@@ -95,12 +95,12 @@ package enum LoginProgress: Sendable {
         }
     }
 
-    private static func line(_ event: Event, _ message: WireMessage<some WireMembers>) -> JSONValue {
+    private static func line(_ event: Event, _ message: WireMessage<some WireMemberTable>) -> JSONValue {
         WireMessage<EventNameMembers> { $0.event = event }.followed(by: message).json
     }
 }
 
-struct EventNameMembers: WireMembers {
+struct EventNameMembers: WireMemberTable {
     let event = WireMember<LoginProgress.Event>("event")
 
     static let table = Self()
@@ -109,7 +109,7 @@ struct EventNameMembers: WireMembers {
 /// A URL to open in a browser.
 package typealias OpenURLMessage = WireMessage<OpenURLMembers>
 
-package struct OpenURLMembers: WireMembers {
+package struct OpenURLMembers: WireMemberTable {
     package let event = WireMember<LoginProgress.Event>("event")
     package let login = WireMember<String>("login")
     package let url = WireMember<String>("url")
@@ -122,7 +122,7 @@ package struct OpenURLMembers: WireMembers {
 /// A code to enter at a URL (RFC 8628 §3.2).
 package typealias UserCodeMessage = WireMessage<UserCodeMembers>
 
-package struct UserCodeMembers: WireMembers {
+package struct UserCodeMembers: WireMemberTable {
     package let event = WireMember<LoginProgress.Event>("event")
     package let login = WireMember<String>("login")
     package let userCode = WireMember<String>("user_code")
@@ -136,7 +136,7 @@ package struct UserCodeMembers: WireMembers {
 /// A prompt, answered by `POST …/login/ID`.
 package typealias PromptMessage = WireMessage<PromptMembers>
 
-package struct PromptMembers: WireMembers {
+package struct PromptMembers: WireMemberTable {
     package let event = WireMember<LoginProgress.Event>("event")
     package let login = WireMember<String>("login")
     package let kind = WireMember<String>("kind")
@@ -149,7 +149,7 @@ package struct PromptMembers: WireMembers {
 /// A message to the user, after which the login continues.
 package typealias NoticeMessage = WireMessage<NoticeMembers>
 
-package struct NoticeMembers: WireMembers {
+package struct NoticeMembers: WireMemberTable {
     package let event = WireMember<LoginProgress.Event>("event")
     package let message = WireMember<String>("message")
 
@@ -159,7 +159,7 @@ package struct NoticeMembers: WireMembers {
 /// The end of a successful login: the session has a token.
 package typealias DoneMessage = WireMessage<DoneMembers>
 
-package struct DoneMembers: WireMembers {
+package struct DoneMembers: WireMemberTable {
     package let event = WireMember<LoginProgress.Event>("event")
     package let session = WireMember<String>("session")
     package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
@@ -172,7 +172,7 @@ package struct DoneMembers: WireMembers {
 /// The end of a failed login: the session is unchanged.
 package typealias FailedMessage = WireMessage<FailedMembers>
 
-package struct FailedMembers: WireMembers {
+package struct FailedMembers: WireMemberTable {
     package let event = WireMember<LoginProgress.Event>("event")
     package let error = WireMember<FailureMessage>("error")
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The body of `POST …/logout`.
-package struct LogoutMembers: WireMembers {
+package struct LogoutMembers: WireMemberTable {
     package let local = WireMember<Bool>("local", isOptional: true)
     /// Whether the logout is meant for every host of the fleet.
     ///
@@ -30,7 +30,7 @@ package enum RevocationStatus: String, CaseIterable, WireValue {
 /// The response of `POST …/logout`.
 package typealias LogoutMessage = WireMessage<LogoutResponseMembers>
 
-package struct LogoutResponseMembers: WireMembers {
+package struct LogoutResponseMembers: WireMemberTable {
     package let session = WireMember<String>("session")
     package let state = WireMember<String>("state")
     package let revoked = WireMember<Bool>("revoked")

@@ -5,7 +5,7 @@ import Text
 /// The output of `tokenagent --list-providers`.
 package typealias ProviderListMessage = WireMessage<ProviderListMembers>
 
-package struct ProviderListMembers: WireMembers {
+package struct ProviderListMembers: WireMemberTable {
     package let providers = WireMember<[ProviderMessage]>("providers")
     /// The errors of files that cannot be used.
     package let problems = WireMember<[ProblemMessage]>("problems")
@@ -16,7 +16,7 @@ package struct ProviderListMembers: WireMembers {
 /// A provider, as its file describes it.
 package typealias ProviderMessage = WireMessage<ProviderMembers>
 
-package struct ProviderMembers: WireMembers {
+package struct ProviderMembers: WireMemberTable {
     package let name = WireMember<String>("name")
     package let title = WireMember<String>("title")
     package let file = WireMember<String>("file")
@@ -41,7 +41,7 @@ package struct ProviderMembers: WireMembers {
 /// A value of a provider that only the user knows.
 package typealias ProviderValueMessage = WireMessage<ProviderValueMembers>
 
-package struct ProviderValueMembers: WireMembers {
+package struct ProviderValueMembers: WireMemberTable {
     package let name = WireMember<String>("name")
     package let question = WireMember<String>("question")
 
@@ -51,7 +51,7 @@ package struct ProviderValueMembers: WireMembers {
 /// The source of some keys of a provider.
 package typealias ProviderFactMessage = WireMessage<ProviderFactMembers>
 
-package struct ProviderFactMembers: WireMembers {
+package struct ProviderFactMembers: WireMemberTable {
     package let keys = WireMember<[String]>("keys")
     package let kind = WireMember<String>("kind")
     package let sources = WireMember<[String]>("sources")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The body of `POST /v1/reload`.
-package struct ReloadMembers: WireMembers {
+package struct ReloadMembers: WireMemberTable {
     package let check = WireMember<Bool>("check", isOptional: true)
 
     package static let table = Self()
@@ -10,7 +10,7 @@ package struct ReloadMembers: WireMembers {
 /// The response of `POST /v1/reload`.
 package typealias ReloadMessage = WireMessage<ReloadResponseMembers>
 
-package struct ReloadResponseMembers: WireMembers {
+package struct ReloadResponseMembers: WireMemberTable {
     package let sessions = WireMember<Int64>("sessions")
     package let file = WireMember<String>("file")
     package let added = WireMember<[String]>("added")
@@ -25,7 +25,7 @@ package struct ReloadResponseMembers: WireMembers {
 /// A change of the configuration that takes effect only after a restart of the agent.
 package typealias RequiredRestartMessage = WireMessage<RequiredRestartMembers>
 
-package struct RequiredRestartMembers: WireMembers {
+package struct RequiredRestartMembers: WireMemberTable {
     package let key = WireMember<String>("key")
     package let reason = WireMember<String>("reason")
 
@@ -35,7 +35,7 @@ package struct RequiredRestartMembers: WireMembers {
 /// The output of `tokenagent --check-config --json` about a file.
 package typealias ConfigurationCheckResultMessage = WireMessage<ConfigurationCheckResultMembers>
 
-package struct ConfigurationCheckResultMembers: WireMembers {
+package struct ConfigurationCheckResultMembers: WireMemberTable {
     package let file = WireMember<String>("file")
     package let isGood = WireMember<Bool>("ok")
     package let sessions = WireMember<Int64>("sessions", isOptional: true)
@@ -51,7 +51,7 @@ package struct ConfigurationCheckResultMembers: WireMembers {
 /// The location of a session's table.
 package typealias SessionLocationMessage = WireMessage<SessionLocationMembers>
 
-package struct SessionLocationMembers: WireMembers {
+package struct SessionLocationMembers: WireMemberTable {
     /// The path of the file, absent for the configuration file itself.
     package let file = WireMember<String>("file", isOptional: true)
     package let line = WireMember<Int64>("line", isOptional: true)
@@ -66,7 +66,7 @@ package struct SessionLocationMembers: WireMembers {
 /// An error in a configuration.
 package typealias ProblemMessage = WireMessage<ProblemMembers>
 
-package struct ProblemMembers: WireMembers {
+package struct ProblemMembers: WireMemberTable {
     package let file = WireMember<String>("file", isOptional: true)
     package let line = WireMember<Int64>("line", isOptional: true)
     package let key = WireMember<String>("key", isOptional: true)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The body of `POST /v1/examine`.
-package struct ExamineMembers: WireMembers {
+package struct ExamineMembers: WireMemberTable {
     package let issuer = WireMember<String>("issuer", isOptional: true)
     package let resource = WireMember<String>("resource", isOptional: true)
     package let metadata = WireMember<String>("metadata_url", isOptional: true)
@@ -16,7 +16,7 @@ package struct ExamineMembers: WireMembers {
 /// It includes the issuer's own spelling of its name, and the data of the resource that names it.
 package typealias ServerProbeMessage = WireMessage<ServerProbeMembers>
 
-package struct ServerProbeMembers: WireMembers {
+package struct ServerProbeMembers: WireMemberTable {
     package let flows = WireMember<[String]>("flows")
     package let authentication = WireMember<[String]>("client_authentication", isOptional: true)
     package let scopes = WireMember<[String]>("scopes", isOptional: true)
@@ -34,7 +34,7 @@ package struct ServerProbeMembers: WireMembers {
 /// The output of `tokenctl add --json` and `tokenctl remove --json` about the file of a session.
 package typealias ChangedSessionFileMessage = WireMessage<ChangedSessionFileMembers>
 
-package struct ChangedSessionFileMembers: WireMembers {
+package struct ChangedSessionFileMembers: WireMemberTable {
     package let session = WireMember<String>("session")
     package let file = WireMember<String>("file")
     package let flow = WireMember<String>("flow", isOptional: true)

@@ -5,7 +5,7 @@ import Text
 /// The response of `GET /v1/sessions`.
 package typealias SessionsMessage = WireMessage<SessionsMembers>
 
-package struct SessionsMembers: WireMembers {
+package struct SessionsMembers: WireMemberTable {
     package let sessions = WireMember<[SessionMessage]>("sessions")
 
     package static let table = Self()
@@ -72,7 +72,7 @@ package struct SessionMembers: RemedyMembers {
 /// The last failure of a session's refresh.
 package typealias LastErrorMessage = WireMessage<LastErrorMembers>
 
-package struct LastErrorMembers: WireMembers {
+package struct LastErrorMembers: WireMemberTable {
     package let failureClass = WireMember<String>("class")
     package let code = WireMember<String>("code", isOptional: true)
     package let message = WireMember<String>("message")
@@ -85,7 +85,7 @@ package struct LastErrorMembers: WireMembers {
 /// A warning about a session's tokens.
 package typealias NoteMessage = WireMessage<NoteMembers>
 
-package struct NoteMembers: WireMembers {
+package struct NoteMembers: WireMemberTable {
     package let code = WireMember<String>("code")
     package let message = WireMember<String>("message")
 

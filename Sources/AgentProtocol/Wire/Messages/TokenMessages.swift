@@ -5,7 +5,7 @@ import Text
 /// The response of `GET …/token`, and of `POST …/refresh`.
 package typealias TokenMessage = WireMessage<TokenMembers>
 
-package struct TokenMembers: WireMembers {
+package struct TokenMembers: WireMemberTable {
     package let session = WireMember<String>("session")
     package let accessToken = WireMember<String>("access_token")
     /// The ID token, which replaces `access_token` if it was requested.
@@ -24,7 +24,7 @@ package struct TokenMembers: WireMembers {
 /// The members that `tokenctl get --format json` adds to the token.
 package typealias PrintedTokenDetailMessage = WireMessage<PrintedTokenDetailMembers>
 
-package struct PrintedTokenDetailMembers: WireMembers {
+package struct PrintedTokenDetailMembers: WireMemberTable {
     package let expiresAtText = WireMember<String>("expires_at_rfc3339", isOptional: true)
     package let issuer = WireMember<String>("issuer", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)
@@ -33,7 +33,7 @@ package struct PrintedTokenDetailMembers: WireMembers {
 }
 
 /// The body of `POST …/refresh`.
-package struct RefreshMembers: WireMembers {
+package struct RefreshMembers: WireMemberTable {
     package let rejectedToken = WireMember<String>("rejected_token", isOptional: true)
     package let scope = WireMember<String>("scope", isOptional: true)
     package let audience = WireMember<String>("audience", isOptional: true)
@@ -42,7 +42,7 @@ package struct RefreshMembers: WireMembers {
 }
 
 /// The body of `POST …/report`.
-package struct RejectionReportMembers: WireMembers {
+package struct RejectionReportMembers: WireMemberTable {
     package let token = WireMember<String>("token")
     package let status = WireMember<Int64>("status")
     package let challenge = WireMember<String>("www_authenticate", isOptional: true)
@@ -90,7 +90,7 @@ package enum NextClientAction: String, CaseIterable, WireValue {
 /// The response of `POST …/report`, which for `retry` also has the members of a token.
 package typealias RejectionReportMessage = WireMessage<RejectionReportResponseMembers>
 
-package struct RejectionReportResponseMembers: WireMembers {
+package struct RejectionReportResponseMembers: WireMemberTable {
     package let action = WireMember<NextClientAction>("action")
     package let accessToken = WireMember<String>("access_token", isOptional: true)
     /// The scopes that a login must request, for `step_up`.

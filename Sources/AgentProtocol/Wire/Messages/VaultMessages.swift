@@ -6,7 +6,7 @@ extension RequiredVaultProof: WireValue {}
 /// The response of `GET /v1/vault`, and of each request that changes the unlock methods.
 package typealias VaultMessage = WireMessage<VaultMembers>
 
-package struct VaultMembers: WireMembers {
+package struct VaultMembers: WireMemberTable {
     package let state = WireMember<String>("state")
     package let vaultID = WireMember<String>("vault_id", isOptional: true)
     package let epoch = WireMember<Int64>("epoch")
@@ -19,7 +19,7 @@ package struct VaultMembers: WireMembers {
 /// An unlock method of the store.
 package typealias SlotMessage = WireMessage<SlotMembers>
 
-package struct SlotMembers: WireMembers {
+package struct SlotMembers: WireMemberTable {
     package let index = WireMember<Int64>("index")
     package let type = WireMember<SlotKind>("type")
     package let detail = WireMember<String>("detail")
@@ -29,7 +29,7 @@ package struct SlotMembers: WireMembers {
 }
 
 /// The body of a request that changes the unlock methods, with the secret of a slot as proof.
-package protocol UnlockProofMembers: WireMembers {
+package protocol UnlockProofMembers: WireMemberTable {
     /// The passphrase of a slot.
     var unlockPassphrase: WireMember<String> { get }
     /// The key of a slot, in hexadecimal digits.
@@ -59,7 +59,7 @@ package struct SlotAdditionMembers: UnlockProofMembers {
 }
 
 /// The body of `POST /v1/vault/passwd`.
-package struct PassphraseChangeMembers: WireMembers {
+package struct PassphraseChangeMembers: WireMemberTable {
     package let old = WireMember<String>("old")
     package let new = WireMember<String>("new")
 

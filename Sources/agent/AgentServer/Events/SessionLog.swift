@@ -52,7 +52,7 @@ struct SessionLog {
         tell(failure.message, of: name)
     }
 
-    func loginEnded(_ result: LoginResult, of name: SessionName) {
+    func loginEnded(_ result: LoginReply, of name: SessionName) {
         switch result {
         // The session's event has been logged already.
         case .done: break
@@ -69,7 +69,7 @@ struct SessionLog {
         write(.notice, "login ended; logging in again", name, ["reason": "\(reason?.rawValue ?? "")"])
     }
 
-    func logoutEnded(_ result: LogoutResult, of name: SessionName) {
+    func logoutEnded(_ result: LogoutReply, of name: SessionName) {
         guard case .notYetRevoked(let message) = result else { return }
         write(.warning, "revocation pending", name)
         tell(message, of: name)

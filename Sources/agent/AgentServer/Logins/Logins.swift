@@ -280,7 +280,7 @@ final class Logins {
     }
 
     /// Ends a login: logs its result and sends its last line.
-    func finish(_ number: LoginNumber, _ result: LoginResult, for name: SessionName) {
+    func finish(_ number: LoginNumber, _ result: LoginReply, for name: SessionName) {
         logins[number]?.hasEnded = true
         log.loginEnded(result, of: name)
         let origin = logins[number].map { RequestInitiator.peer(of: $0.connection) } ?? .agent
@@ -306,7 +306,7 @@ final class Logins {
         login.connection.endStream()
     }
 
-    private func line(for result: LoginResult, of number: LoginNumber, _ name: SessionName) -> LoginProgress {
+    private func line(for result: LoginReply, of number: LoginNumber, _ name: SessionName) -> LoginProgress {
         let failure: RequestFailure
         switch result {
         case .done(let token):
@@ -407,7 +407,7 @@ extension RequestFailure {
     }
 }
 
-extension LoginResult {
+extension LoginReply {
     /// The outcome in the audit log.
     fileprivate var decision: AuditRecord.AuditedOutcome {
         switch self {

@@ -210,12 +210,12 @@ final class Logouts {
         }
     }
 
-    func finish(_ result: LogoutResult, for name: SessionName) {
+    func finish(_ result: LogoutReply, for name: SessionName) {
         // The response comes after the token files, so that its reader finds them removed.
         files.whenWritten { [self] in unregister(result, for: name) }
     }
 
-    private func unregister(_ result: LogoutResult, for name: SessionName) {
+    private func unregister(_ result: LogoutReply, for name: SessionName) {
         guard let server = leaving.removeValue(forKey: name) else {
             return answer(result, for: name)
         }
@@ -230,7 +230,7 @@ final class Logouts {
         }
     }
 
-    private func answer(_ result: LogoutResult, for name: SessionName) {
+    private func answer(_ result: LogoutReply, for name: SessionName) {
         log.logoutEnded(result, of: name)
         tell(result, of: name)
     }
@@ -254,7 +254,7 @@ final class Logouts {
         refuse(connections.removeValue(forKey: name) ?? [], failure)
     }
 
-    private func tell(_ result: LogoutResult, of name: SessionName) {
+    private func tell(_ result: LogoutReply, of name: SessionName) {
         guard let waiting = connections.removeValue(forKey: name) else { return }
         let policy = registry[name]?.settings.policy
         let isPartial = result == .revoked && policy?.isShared == true && policy?.revokes == nil
@@ -299,7 +299,7 @@ final class Logouts {
     }
 }
 
-extension LogoutResult {
+extension LogoutReply {
     /// The status of the revocation at the server.
     var told: RevocationStatus {
         switch self {

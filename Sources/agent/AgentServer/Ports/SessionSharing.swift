@@ -10,7 +10,7 @@ import TokenCore
 /// Confined to the agent's event loop.
 protocol SessionSharing: AnyObject {
     /// The part that makes refresh attempts; set once it exists.
-    var refreshes: (any SharedRefreshing)? { get set }
+    var refreshes: (any SharedRefreshDecisionReceiver)? { get set }
 
     // MARK: Sessions
 
@@ -145,7 +145,7 @@ enum RefreshOutcomeRecipient {
 }
 
 /// A receiver of the fleet's decisions about refresh attempts of shared sessions.
-protocol SharedRefreshing: AnyObject {
+protocol SharedRefreshDecisionReceiver: AnyObject {
     /// Continues an attempt that the fleet allows this host to make.
     func granted(_ attempt: AttemptNumber, for name: SessionName)
     /// Tells the session that another host is refreshing; its record or another result follows.
@@ -157,7 +157,7 @@ protocol SharedRefreshing: AnyObject {
 }
 
 /// A receiver of the fleet's news for requests that wait for a shared session.
-protocol SharedSessionWaiting: AnyObject {
+protocol SharedSessionNewsReceiver: AnyObject {
     /// Resumes the requests for a session whose record was read or cannot be read.
     func sharedRecordRead(of name: SessionName)
     /// Tells those who wait for a logout that etcd gets it later, because of `storeError`.

@@ -326,7 +326,7 @@ extension RefreshCoordinator {
 
 // MARK: Shared sessions
 
-extension RefreshCoordinator: SharedRefreshing, SourceRefreshing {
+extension RefreshCoordinator: SharedRefreshDecisionReceiver, SourceRefreshing {
     /// Continues an attempt that the fleet allows this host to make.
     func granted(_ attempt: AttemptNumber, for name: SessionName) {
         if !claims.resume(attempt, of: name, continuing: true) { giveUp(attempt, of: name) }

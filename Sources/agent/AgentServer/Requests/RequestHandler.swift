@@ -587,7 +587,7 @@ extension RequestHandler {
 
 // MARK: The fleet
 
-extension RequestHandler: SharedSessionWaiting {
+extension RequestHandler: SharedSessionNewsReceiver {
     func sharedRecordRead(of name: SessionName) { tokens.fleetReadQueue.end(of: name) }
 
     func logoutDelayed(_ storeError: FleetStoreError, of name: SessionName) {

@@ -37,9 +37,9 @@ final class FleetCoordinator: SessionSharing {
     let port: FleetDependencies
     let parts: FleetParts
     /// The refresh attempts that the fleet decides about; set once all parts exist.
-    weak var refreshes: (any SharedRefreshing)?
+    weak var refreshes: (any SharedRefreshDecisionReceiver)?
     /// Those who wait for a shared session; set once all parts exist.
-    weak var observer: (any SharedSessionWaiting)?
+    weak var observer: (any SharedSessionNewsReceiver)?
     private let eventLoop: any EventLoop
     /// The timer for sessions whose ``FleetMember`` has something to do at a time, such as a retry.
     private let alarm: Alarm<SessionName>

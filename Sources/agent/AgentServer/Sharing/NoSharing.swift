@@ -7,7 +7,7 @@ import TokenCore
 /// A session may be configured as shared nevertheless, because `[fleet]` was added after the agent's start. It is neither
 /// refreshed nor logged in to.
 final class NoSharing: SessionSharing {
-    weak var refreshes: (any SharedRefreshing)?
+    weak var refreshes: (any SharedRefreshDecisionReceiver)?
     private let registry: SessionRegistry
 
     init(registry: SessionRegistry) {

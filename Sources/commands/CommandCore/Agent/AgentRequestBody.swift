@@ -4,7 +4,7 @@ import AgentProtocol
 import Text
 
 /// The JSON object of a request, written into one buffer that leaves no copy of a secret behind.
-package struct AgentRequestBody<Members: WireMembers>: ~Copyable {
+package struct AgentRequestBody<Members: WireMemberTable>: ~Copyable {
     private var bytes: [UInt8] = []
 
     package init() {
@@ -39,7 +39,7 @@ package struct AgentRequestBody<Members: WireMembers>: ~Copyable {
 }
 
 /// The members of a request about one of a session's tokens.
-package protocol TokenSelectionMembers: WireMembers {
+package protocol TokenSelectionMembers: WireMemberTable {
     var scope: WireMember<String> { get }
     var audience: WireMember<String> { get }
 }

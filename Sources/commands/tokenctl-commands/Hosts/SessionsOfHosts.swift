@@ -6,7 +6,7 @@ import Text
 /// The servers in the `hosts` of all sessions, without patterns.
 struct SessionsOfHosts {
     /// A server and the session for it.
-    struct Entry {
+    struct HostAndSession {
         var session: String
         /// The host, with the port if `hosts` names one, such as `git.example.com:8443`.
         var host: String
@@ -15,14 +15,14 @@ struct SessionsOfHosts {
         var isDerived = false
     }
 
-    let entries: [Entry]
+    let entries: [HostAndSession]
 
     init(_ sessions: [SessionMessage]) {
         let all = sessions.flatMap { known in
             SessionChoice.rules(known).filter { !$0.coversSubdomains }.compactMap { rule in
                 known.session.map { session in
                     let port = rule.port.map { ":\($0)" } ?? ""
-                    return Entry(
+                    return HostAndSession(
                         session: session,
                         host: rule.host + port,
                         user: rule.user,

@@ -26,9 +26,9 @@ package enum Effect: Equatable, Sendable {
     /// Respond to a request for a token.
     case reply(WaiterID, Reply)
     /// Report the result of the login to its requester.
-    case finishLogin(LoginNumber, LoginResult)
+    case finishLogin(LoginNumber, LoginReply)
     /// Report the result of the logout to its requesters.
-    case finishLogout(LogoutResult)
+    case finishLogout(LogoutReply)
     /// Overwrite a secret in memory.
     case erase(SecretID)
     /// Try the noninteractive logins until one works. `silentLoginFinished` follows.
@@ -68,7 +68,7 @@ package enum ServingFailure: Error, Equatable, Sendable {
 }
 
 /// The result of a login, for its requester.
-package enum LoginResult: Equatable, Sendable {
+package enum LoginReply: Equatable, Sendable {
     /// The login is durable and its primary token is served.
     case done(AccessToken)
     case failed(RefreshFailure)
@@ -78,7 +78,7 @@ package enum LoginResult: Equatable, Sendable {
 }
 
 /// The result of a logout, for its requesters.
-package enum LogoutResult: Equatable, Sendable {
+package enum LogoutReply: Equatable, Sendable {
     /// The session was removed here, and its tokens were revoked.
     case revoked
     /// The session was removed here. There was no token that a server could revoke.

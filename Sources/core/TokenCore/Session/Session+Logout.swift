@@ -15,7 +15,7 @@ extension Session {
         storage = StorageHealth()
         let told = interrupted + settleAll(loginRequired, at: moment.now)
         guard let leaving, !local else {
-            let result = local ? LogoutResult.local : .nothingToRevoke
+            let result = local ? LogoutReply.local : .nothingToRevoke
             return told + [.forget] + erase(held) + [
                 .notify(SessionEvent(.loggedOut)), .finishLogout(result),
             ]
@@ -124,7 +124,7 @@ extension Session {
     /// Returns the logout result for a final outcome.
     ///
     /// `.failed` is final when the time is over.
-    private func result(of outcome: RevocationOutcome) -> LogoutResult {
+    private func result(of outcome: RevocationOutcome) -> LogoutReply {
         switch outcome {
         case .revoked: .revoked
         case .nothing: .nothingToRevoke
@@ -135,7 +135,7 @@ extension Session {
     }
 
     /// Reports tokens that remain valid, and those that were revoked after the requester had stopped waiting.
-    private func notice(of result: LogoutResult, afterTries failures: Int) -> [Effect] {
+    private func notice(of result: LogoutReply, afterTries failures: Int) -> [Effect] {
         if let leftover = result.leftover {
             return [.notify(SessionEvent(.loggedOut, reason: "not_revoked", message: leftover))]
         }

@@ -16,7 +16,7 @@ struct IdentityCenterLogin {
             throw .failed(RefreshFailure(kind: .misconfigured, message: message))
         }
         let (client, grant) = try await begin()
-        return try await DeviceFlow(tools: server.tools, conversation: conversation).finish(grant) {
+        return try await DeviceCodePolling(tools: server.tools, conversation: conversation).finish(grant) {
             () async throws(LoginError) in
             try await tokens(for: grant, as: client)
         }

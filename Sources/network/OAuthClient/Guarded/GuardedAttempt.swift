@@ -91,7 +91,7 @@ extension RecordedResponse {
             throw .unreadable
         }
         guard note.url == request.url.description else { throw .otherServer(note.url) }
-        let recording = try TLSRecording(stream, secret)
+        let recording = try DecryptedRecording(stream, secret)
         // A kill while the server thinks says nothing about its answer.
         guard !recording.plaintext.isEmpty || recording.hasEnded else { return nil }
         place.beginReading(of: self)

@@ -10,7 +10,7 @@ import NIOSSL
 enum RecordedResponseParser {
     /// The answer that `recording` holds, on `eventLoop`; `nil`: it is not complete.
     static func read(
-        _ recording: TLSRecording,
+        _ recording: DecryptedRecording,
         readsBody: Bool,
         on eventLoop: any EventLoop
     ) async throws(RecordingError) -> ServerResponse? {
@@ -24,7 +24,7 @@ enum RecordedResponseParser {
     }
 
     private static func replay(
-        _ recording: TLSRecording,
+        _ recording: DecryptedRecording,
         _ readsBody: Bool,
         on eventLoop: any EventLoop
     ) -> EventLoopFuture<ServerResponse> {
@@ -60,7 +60,7 @@ enum RecordedResponseParser {
         return answer.futureResult
     }
 
-    private static func feed(_ recording: TLSRecording, to channel: any Channel) {
+    private static func feed(_ recording: DecryptedRecording, to channel: any Channel) {
         // An answer has to have a request, of which only the method matters.
         let head = HTTPRequestHead(version: .http1_1, method: .POST, uri: "/")
         channel.write(HTTPClientRequestPart.head(head), promise: nil)

@@ -15,7 +15,7 @@ extension StandardLogin {
             )
         }
         let grant = try await requestDeviceCode(at: url)
-        return try await DeviceFlow(tools: tools, conversation: conversation).finish(grant) {
+        return try await DeviceCodePolling(tools: tools, conversation: conversation).finish(grant) {
             () async throws(LoginError) in
             try await exchange(
                 FormBody([("grant_type", DeviceGrant.grantType), ("device_code", grant.deviceCode)])
@@ -40,7 +40,7 @@ extension StandardLogin {
 /// The device flow after the code has arrived.
 ///
 /// The user sees the code, and the server is polled for tokens.
-struct DeviceFlow {
+struct DeviceCodePolling {
     var tools: ServerDependencies
     var conversation: any LoginPrompting
 

@@ -59,7 +59,7 @@ package final class FleetKeys: Sendable {
     }
 
     /// The indices of other keys in an epoch's block, which is divided into parts of 32 bytes.
-    private enum BlockIndex {
+    private enum KeyIndexInBlock {
         static let keepersSecret = 0
         /// The readers' secret, followed by the public key.
         static let readersSecret = 1
@@ -103,7 +103,7 @@ package final class FleetKeys: Sendable {
         let secrets: GuardedBytes
         do throws(SealedMemoryError) {
             secrets = try GuardedBytes(count: AEAD.keyCount + epochs.count * role.secretCount)
-            keys = try GuardedBytes(count: (1 + epochs.count * BlockIndex.count) * AEAD.keyCount)
+            keys = try GuardedBytes(count: (1 + epochs.count * KeyIndexInBlock.count) * AEAD.keyCount)
         } catch {
             throw .outOfMemory
         }
@@ -125,7 +125,7 @@ package final class FleetKeys: Sendable {
         }
     }
 
-    private static func block(_ index: Int) -> Int { 1 + index * BlockIndex.count }
+    private static func block(_ index: Int) -> Int { 1 + index * KeyIndexInBlock.count }
 
     /// Fills the block of one epoch; a reader's block contains zeros for missing keys.
     private static func derive(
@@ -134,13 +134,14 @@ package final class FleetKeys: Sendable {
         from secret: UnsafeRawBufferPointer,
         _ role: FleetRole
     ) {
-        let own = unsafe place(block + BlockIndex.keepersSecret, in: keys)
-        let readers = unsafe place(block + BlockIndex.readersSecret, in: keys)
+        let own = unsafe place(block + KeyIndexInBlock.keepersSecret, in: keys)
+        let readers = unsafe place(block + KeyIndexInBlock.readersSecret, in: keys)
         switch role {
         case .keeper:
             unsafe own.copyMemory(from: secret)
             unsafe CryptoPrimitives.subkey(1, context: "ta1frd..", of: secret, into: readers)
-        case .reader: unsafe place(block + BlockIndex.readersSecret, in: keys, 2).copyMemory(from: secret)
+        case .reader:
+            unsafe place(block + KeyIndexInBlock.readersSecret, in: keys, 2).copyMemory(from: secret)
         }
         for purpose in Purpose.allCases where purpose.isReaders || role == .keeper {
             unsafe CryptoPrimitives.subkey(
@@ -153,8 +154,8 @@ package final class FleetKeys: Sendable {
         guard role == .keeper else { return }
         unsafe CryptoPrimitives.signingKey(
             of: UnsafeRawBufferPointer(place(block + Purpose.signatures.rawValue, in: keys)),
-            into: place(block + BlockIndex.signingKey, in: keys, 2),
-            publicKey: place(block + BlockIndex.publicKey, in: keys)
+            into: place(block + KeyIndexInBlock.signingKey, in: keys, 2),
+            publicKey: place(block + KeyIndexInBlock.publicKey, in: keys)
         )
     }
 
@@ -213,21 +214,21 @@ package final class FleetKeys: Sendable {
     ) -> Result? {
         guard role == .reader || self.role == .keeper else { return nil }
         return role == .keeper
-            ? unsafe with(BlockIndex.keepersSecret, 1, of: epoch, body)
-            : unsafe with(BlockIndex.readersSecret, 2, of: epoch, body)
+            ? unsafe with(KeyIndexInBlock.keepersSecret, 1, of: epoch, body)
+            : unsafe with(KeyIndexInBlock.readersSecret, 2, of: epoch, body)
     }
 
     /// Signs `message` under `epoch`, or returns `nil` on a reader.
     func signature(of message: [UInt8], epoch: UInt32) -> [UInt8]? {
         guard role == .keeper else { return nil }
-        return unsafe with(BlockIndex.signingKey, 2, of: epoch) {
+        return unsafe with(KeyIndexInBlock.signingKey, 2, of: epoch) {
             unsafe CryptoPrimitives.signature(of: message, key: $0)
         }
     }
 
     /// Returns whether a keeper has signed `message` under `epoch`.
     func isSignature(_ signature: [UInt8], of message: [UInt8], epoch: UInt32) -> Bool {
-        let isGenuine = unsafe with(BlockIndex.publicKey, 1, of: epoch) { key in
+        let isGenuine = unsafe with(KeyIndexInBlock.publicKey, 1, of: epoch) { key in
             unsafe CryptoPrimitives.isSignature(signature, of: message, publicKey: key)
         }
         return isGenuine == true

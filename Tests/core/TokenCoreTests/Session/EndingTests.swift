@@ -136,12 +136,12 @@ import Testing
     }
 
     @Test(arguments: [
-        (RevocationOutcome.revoked, LogoutResult.revoked),
+        (RevocationOutcome.revoked, LogoutReply.revoked),
         (.failed(RefreshFailure(kind: .busy, message: "503")), .refused(message: "503")),
     ])
     func `a login before the server has heard of a logout keeps nobody waiting`(
         outcome: RevocationOutcome,
-        result: LogoutResult
+        result: LogoutReply
     ) {
         var script = SessionScript.ready()
         _ = script.session.logoutRequested(local: false, at: script.moment)
@@ -174,7 +174,7 @@ import Testing
 
     /// The outcome at the server, the result of the logout, and whether tokens may remain valid.
     @Test(arguments: [
-        (RevocationOutcome.revoked, LogoutResult.revoked, false), (.nothing, .nothingToRevoke, false),
+        (RevocationOutcome.revoked, LogoutReply.revoked, false), (.nothing, .nothingToRevoke, false),
         (.unsupported("no endpoint"), .unsupported(message: "no endpoint"), true),
         (
             .refused(RefreshFailure(kind: .misconfigured, code: "invalid_client", message: "401")),
@@ -183,7 +183,7 @@ import Testing
     ])
     func `a final answer to a logout is final and told as it is`(
         outcome: RevocationOutcome,
-        result: LogoutResult,
+        result: LogoutReply,
         hasLeftover: Bool
     ) {
         var script = SessionScript.ready()

@@ -64,7 +64,7 @@ enum GitSSHAndMCPSetup {
 
     /// Checks that there is one session for each server: git uses a second helper only if the first returns
     /// nothing.
-    private static func checkRivals(_ entries: [SessionsOfHosts.Entry]) throws(AgentError) {
+    private static func checkRivals(_ entries: [SessionsOfHosts.HostAndSession]) throws(AgentError) {
         for (host, entries) in Dictionary(grouping: entries, by: \.host) {
             let rivals = Set(entries.map(\.session)).sorted()
             guard rivals.count > 1 else { continue }

@@ -198,9 +198,9 @@ struct SetupRequest {
     /// - Returns: The blocks in the order of the servers' names.
     func blocks(
         _ client: String,
-        _ entries: [SessionsOfHosts.Entry],
+        _ entries: [SessionsOfHosts.HostAndSession],
         namedBy name: (_ host: String) -> String = { $0 },
-        _ block: (BlockIdentifier, [SessionsOfHosts.Entry]) -> TextBlock
+        _ block: (BlockIdentifier, [SessionsOfHosts.HostAndSession]) -> TextBlock
     ) -> [TextBlock] {
         guard !isUndo else {
             let sessions = [session].compactMap(\.self)
@@ -217,7 +217,7 @@ struct SetupRequest {
     /// sessions.
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` if there is none.
-    func entries() throws(AgentError) -> [SessionsOfHosts.Entry] {
+    func entries() throws(AgentError) -> [SessionsOfHosts.HostAndSession] {
         guard !isUndo else { return [] }
         try checkHosts()
         if session != nil { _ = try knownSession() }
@@ -258,7 +258,7 @@ struct SetupRequest {
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` if the agent would select another session, or
     ///   none.
-    func checkChoice(_ entries: [SessionsOfHosts.Entry]) throws(AgentError) {
+    func checkChoice(_ entries: [SessionsOfHosts.HostAndSession]) throws(AgentError) {
         guard !entries.isEmpty else { return }
         let sessions = try endpoint.sessions()
         for entry in entries {

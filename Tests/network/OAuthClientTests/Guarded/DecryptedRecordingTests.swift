@@ -7,7 +7,7 @@ import Testing
 @testable import OAuthClient
 
 /// The decryption of recorded TLS bytes that BoringSSL encrypted for a client.
-struct TLSRecordingTests {
+struct DecryptedRecordingTests {
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
     static let ciphers: [(TLSVersion, NIOTLSCipher?)] = [
@@ -24,7 +24,7 @@ struct TLSRecordingTests {
         let connection = try RecordedConnection(version, cipher.map { [$0] })
         try connection.say(Self.answer)
         let secret = try #require(connection.secret)
-        let recording = try TLSRecording(connection.stream, secret)
+        let recording = try DecryptedRecording(connection.stream, secret)
         #expect(String(decoding: recording.plaintext, as: UTF8.self) == Self.answer)
         #expect(!recording.hasEnded)
     }
@@ -35,7 +35,7 @@ struct TLSRecordingTests {
         let connection = try RecordedConnection(version)
         try connection.say("no length")
         try connection.end()
-        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        let recording = try DecryptedRecording(connection.stream, try #require(connection.secret))
         #expect(String(decoding: recording.plaintext, as: UTF8.self) == "no length")
         #expect(recording.hasEnded)
     }
@@ -57,7 +57,7 @@ struct TLSRecordingTests {
         let connection = try RecordedConnection(.tlsv13)
         try connection.say(said)
         if ends { try connection.end() }
-        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        let recording = try DecryptedRecording(connection.stream, try #require(connection.secret))
         let reply = try await RecordedResponseParser.read(recording, readsBody: true, on: Wire.eventLoop)
         #expect((reply != nil) == isComplete)
         #expect(reply?.body ?? Array("{}".utf8) == Array("{}".utf8))
@@ -66,7 +66,7 @@ struct TLSRecordingTests {
     @Test func `a recorded answer that is no HTTP is none`() async throws {
         let connection = try RecordedConnection(.tlsv13)
         try connection.say("<html>")
-        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        let recording = try DecryptedRecording(connection.stream, try #require(connection.secret))
         await #expect(throws: RecordingError.notHTTP) {
             try await RecordedResponseParser.read(recording, readsBody: true, on: Wire.eventLoop)
         }
@@ -82,7 +82,7 @@ struct TLSRecordingTests {
             try connection.say(text)
             said += text
         }
-        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        let recording = try DecryptedRecording(connection.stream, try #require(connection.secret))
         #expect(String(decoding: recording.plaintext, as: UTF8.self) == said)
     }
 
@@ -90,7 +90,7 @@ struct TLSRecordingTests {
         // The client offers a share of X25519 first, and this server wants another group.
         let connection = try RecordedConnection(.tlsv13, groups: [.secp384r1])
         try connection.say(Self.answer)
-        let recording = try TLSRecording(connection.stream, try #require(connection.secret))
+        let recording = try DecryptedRecording(connection.stream, try #require(connection.secret))
         #expect(String(decoding: recording.plaintext, as: UTF8.self) == Self.answer)
     }
 
@@ -103,12 +103,12 @@ struct TLSRecordingTests {
         try connection.say(Self.answer)
         let secret = try #require(connection.secret)
         for count in 0..<connection.stream.count {
-            let recording = try TLSRecording(Array(connection.stream[..<count]), secret)
+            let recording = try DecryptedRecording(Array(connection.stream[..<count]), secret)
             #expect(recording.plaintext.isEmpty, "\(count) of \(connection.stream.count), \(before) before")
         }
         // Space that was allocated but not written.
         let padded = connection.stream + [UInt8](repeating: 0, count: 10_000)
-        #expect(try TLSRecording(padded, secret).plaintext == Array(Self.answer.utf8))
+        #expect(try DecryptedRecording(padded, secret).plaintext == Array(Self.answer.utf8))
     }
 
     /// The file as a starting agent finds it while the response arrives: allocated space follows the written bytes.
@@ -122,15 +122,15 @@ struct TLSRecordingTests {
         let secret = try #require(connection.secret)
         for count in 0...connection.stream.count {
             let part = Array(connection.stream[..<count])
-            let opened = try TLSRecording(part, secret).plaintext
+            let opened = try DecryptedRecording(part, secret).plaintext
             for room in [1, 30, 5_000] {
                 let padded = part + [UInt8](repeating: 0, count: room)
-                let found = try TLSRecording(padded, secret).plaintext
+                let found = try DecryptedRecording(padded, secret).plaintext
                 // The last bytes of a record may be zeros themselves.
                 #expect(found == opened || found.starts(with: opened) && connection.stream[count] == 0)
             }
         }
-        #expect(try TLSRecording(connection.stream, secret).plaintext == Array("one other".utf8))
+        #expect(try DecryptedRecording(connection.stream, secret).plaintext == Array("one other".utf8))
     }
 
     @Test(.holds("253"), arguments: [TLSVersion.tlsv12, .tlsv13])
@@ -144,7 +144,7 @@ struct TLSRecordingTests {
         for bit in (before * 8)..<(connection.stream.count * 8) {
             var changed = connection.stream
             changed[bit / 8] ^= 1 << (bit % 8)
-            let opened = try? TLSRecording(changed, secret).plaintext
+            let opened = try? DecryptedRecording(changed, secret).plaintext
             #expect(opened ?? [] == [], "bit \(bit)")
         }
     }
@@ -154,7 +154,7 @@ struct TLSRecordingTests {
             let connection = try RecordedConnection(version)
             try connection.say(Self.answer)
             let other = try #require(try RecordedConnection(version).secret)
-            let opened = try? TLSRecording(connection.stream, other).plaintext
+            let opened = try? DecryptedRecording(connection.stream, other).plaintext
             #expect(opened ?? [] == [])
         }
     }
@@ -163,7 +163,9 @@ struct TLSRecordingTests {
         let connection = try RecordedConnection(.tlsv12, [.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA])
         try connection.say(Self.answer)
         let secret = try #require(connection.secret)
-        #expect(throws: RecordingError.unknownCipher(0xC009)) { try TLSRecording(connection.stream, secret) }
+        #expect(throws: RecordingError.unknownCipher(0xC009)) {
+            try DecryptedRecording(connection.stream, secret)
+        }
     }
 
     @Test(arguments: [
@@ -177,6 +179,8 @@ struct TLSRecordingTests {
 
     @Test func `bytes that are no TLS are none`() {
         let secret = TLSSecret.traffic([UInt8](repeating: 1, count: 32))
-        #expect(throws: RecordingError.unreadable) { try TLSRecording(Array("HTTP/1.1 200 OK".utf8), secret) }
+        #expect(throws: RecordingError.unreadable) {
+            try DecryptedRecording(Array("HTTP/1.1 200 OK".utf8), secret)
+        }
     }
 }

@@ -5,7 +5,7 @@ import Crypto
 /// What a server said in one connection, opened afterwards from its recorded bytes.
 ///
 /// Only for ciphers that authenticate what they hide (AEAD): a byte that the server did not send opens nothing.
-struct TLSRecording {
+struct DecryptedRecording {
     /// What the server sent as data, up to where the recording ends.
     private(set) var plaintext: [UInt8] = []
     /// Whether the server has said that nothing follows (`close_notify`).
@@ -41,21 +41,21 @@ struct TLSRecording {
     init(_ stream: [UInt8], _ secret: TLSSecret) throws(RecordingError) {
         self.secret = secret
         var rest = stream[...]
-        while rest.count >= TLSRecording.headCount, !hasEnded {
-            let head = Array(rest.prefix(TLSRecording.headCount))
+        while rest.count >= DecryptedRecording.headCount, !hasEnded {
+            let head = Array(rest.prefix(DecryptedRecording.headCount))
             let count = Int(head[3]) << 8 | Int(head[4])
             // Room that was allocated and never written to.
             if head.allSatisfy({ $0 == 0 }) { return }
-            guard (20...23).contains(head[0]), count <= TLSRecording.longest else {
+            guard (20...23).contains(head[0]), count <= DecryptedRecording.longest else {
                 throw cipher == nil ? .unreadable : .forged
             }
-            guard rest.count >= TLSRecording.headCount + count else { return }
-            let content = rest.dropFirst(TLSRecording.headCount).prefix(count)
-            rest = rest.dropFirst(TLSRecording.headCount + count)
+            guard rest.count >= DecryptedRecording.headCount + count else { return }
+            let content = rest.dropFirst(DecryptedRecording.headCount).prefix(count)
+            rest = rest.dropFirst(DecryptedRecording.headCount + count)
             do throws(RecordingError) {
                 try take(head, content)
             } catch {
-                let last = content.last ?? head[TLSRecording.headCount - 1]
+                let last = content.last ?? head[DecryptedRecording.headCount - 1]
                 guard last == 0, rest.allSatisfy({ $0 == 0 }) else { throw error }
                 // It is on its way.
                 return
@@ -83,7 +83,7 @@ struct TLSRecording {
             let suitePlace = 35 + Int(message[34])
             guard message.count >= suitePlace + 2 else { throw .unreadable }
             let random = Array(message[2..<34])
-            guard random != TLSRecording.retryRequest else { continue }
+            guard random != DecryptedRecording.retryRequest else { continue }
             let suite = UInt16(message[suitePlace]) << 8 | UInt16(message[suitePlace + 1])
             guard let cipher = RecordCipher(suite, secret, server: random) else {
                 throw .unknownCipher(suite)
