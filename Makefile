@@ -36,7 +36,7 @@ UNITS    = tokenagent.service tokenagent.socket tokenagent-proxy.service
 SYSTEM_UNITS = tokenagent@.service
 DOCUMENTS = README.md ARCHITECTURE.md THREAT_MODEL.md CHANGES.md packaging/examples/config.toml
 # What the documents above link to.
-LINKED_DOCUMENTS = docs/promises.md docs/decisions.md docs/source-map.md docs/fleet-protocol.md
+LINKED_DOCUMENTS = docs/promises.md docs/decisions.md docs/source-map.md docs/fleet-protocol.md docs/providers.md
 EXAMPLES = packaging/examples/tpm-rollback-counter
 
 bindir  = $(PREFIX)/bin
