@@ -94,6 +94,33 @@ struct SettingsReaderTests {
         #expect(other.profile { _ in SecretID(rawValue: 0) }.dialect.lifetimeUnit == unit)
     }
 
+    @Test func `how a server differs reaches the server's profile`() throws {
+        let keys = """
+            scope_separator = ","
+            pkce = false
+            login_over = ["gone"]
+            token_parameters = { account_id = "7" }
+            refresh_parameters = { redirect_uri = "https://x.example/" }
+            grant_type = "account_credentials"
+            keep = ["instance_url"]
+            """
+        let configured = try #require(try read(session(keys)).sessions.first)
+        let dialect = configured.profile { _ in SecretID(rawValue: 0) }.dialect
+        #expect(dialect.scopeSeparator == .comma && !dialect.usesPKCE && dialect.loginOverCodes == ["gone"])
+        #expect(dialect.tokenParameters == ["account_id": "7"])
+        #expect(dialect.refreshParameters == ["redirect_uri": "https://x.example/"])
+        #expect(dialect.clientGrantType == "account_credentials" && dialect.keptMembers == ["instance_url"])
+    }
+
+    @Test(arguments: [
+        "scope_separator = \";\"", "pkce = \"no\"", "token_parameters = { code = \"x\" }",
+        "token_parameters = { redirect_uri = \"x\" }", "refresh_parameters = { refresh_token = \"x\" }",
+        "token_parameters = { n = 1 }", "keep = [\"refresh_token\"]", "login_over = \"x\"",
+    ])
+    func `a difference that is none is a mistake`(key: String) {
+        #expect(complaints(session(key)).count == 1, "\(complaints(session(key)))")
+    }
+
     @Test func `a unit of lifetimes that is none is a mistake`() {
         #expect(complaints(session("expires_in_unit = \"min\"")).count == 1)
     }

@@ -27,6 +27,8 @@ struct TokenResponse: Equatable, Sendable {
     var refreshExpiresIn: Duration?
     /// The `Date` of the response, if the caller has set it.
     var serverTime: WallTime?
+    /// The members that the session keeps and shows (``ServerDialect/keptMembers``).
+    var kept: [String: String] = [:]
     /// The warnings for the user about the response.
     var remarks: [GrantWarning] = []
 
@@ -86,6 +88,7 @@ struct TokenResponse: Equatable, Sendable {
         try setType(tokenType, isBound: isBound)
         scope = try TokenResponse.scope(object["scope"], separatedBy: dialect.scopeSeparator)
         setLifetime(object["expires_in"], in: dialect.lifetimeUnit)
+        kept = object.shown(dialect.keptMembers)
         if expiresIn == nil { readEnd(object) }
         var members = RefreshTokenMemberNames.standard
         members.unit = dialect.lifetimeUnit

@@ -31,7 +31,7 @@ extension ServerDependencies {
                 ? answer.refreshExpiresIn.map { RefreshLifetime($0) } : TokenLifetime.ofRefreshToken(answer),
             requestedAt: requestedAt,
             serverClockAhead: answer.serverTime.map { $0 - timekeeper.wallTime },
-            keptMembers: kept,
+            keptMembers: answer.kept.merging(kept) { $1 },
             remarks: answer.remarks + remarks
         )
         granted.serverTokenType = answer.serverTokenType

@@ -74,16 +74,9 @@ extension JSONRules {
     /// Returns the members of `answer` that the session keeps, as text, from the envelope or from an object
     /// around it.
     func kept(of answer: JSONObject, _ purpose: JSONPurpose) -> [String: String] {
-        let layers = places(in: purpose).layers(of: answer)
-        var kept: [String: String] = [:]
-        for name in keptMembers {
-            switch layers.lazy.compactMap({ $0[name] }).first {
-            case .string(let text): kept[name] = ServerText.cleaned(text, limit: 255)
-            case .number(let literal): kept[name] = ServerText.cleaned(literal, limit: 255)
-            case .bool(let value): kept[name] = value ? "true" : "false"
-            case nil, .null, .array, .object: break
-            }
+        // The innermost layer comes first.
+        places(in: purpose).layers(of: answer).reversed().reduce(into: [:]) { kept, layer in
+            kept.merge(layer.shown(keptMembers)) { $1 }
         }
-        return kept
     }
 }

@@ -60,6 +60,7 @@ extension StandardLogin {
             ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", transaction.redirectURI),
         ])
         if profile.dialect.usesPKCE { form.add("code_verifier", transaction.verifier) }
+        form.add(profile.dialect.tokenParameters)
         for resource in profile.resources { form.add("resource", resource) }
         return try await exchange(form, nonce: asksForOpenID ? transaction.nonce : nil)
     }

@@ -39,7 +39,8 @@ extension StandardLogin {
                 "client_credentials requires a client secret, key or assertion"
             )
         }
-        let form = FormBody([("grant_type", "client_credentials")])
+        let form = FormBody()
+        profile.addClientGrant(to: form)
         addScope(to: form)
         profile.addAudience(to: form)
         var grant = try await exchange(form, fallback: .withoutLogin)

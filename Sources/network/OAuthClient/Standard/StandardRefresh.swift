@@ -226,6 +226,7 @@ struct StandardRefresh {
             } catch {
                 throw TokenEndpoint.TokenRequestError(failure: .locked)
             }
+            form.add(server.profile.dialect.refreshParameters)
         case .withoutLogin: try addGrant(to: form)
         case .impossible, .byKeepers:
             let message = "no refresh token is stored"
@@ -261,7 +262,7 @@ struct StandardRefresh {
     }
 
     private func addGrant(to form: FormBody) throws(TokenEndpoint.TokenRequestError) {
-        guard let grant else { return form.add("grant_type", "client_credentials") }
+        guard let grant else { return server.profile.addClientGrant(to: form) }
         do throws(RefreshFailure) {
             try grant.add(request.sources, to: form, server.tools.memory)
         } catch {
@@ -335,6 +336,12 @@ extension GrantWarning {
 }
 
 extension ServerProfile {
+    /// Adds the grant of the client's own credentials (RFC 6749 §4.4.2).
+    func addClientGrant(to form: FormBody) {
+        form.add("grant_type", dialect.clientGrantType ?? "client_credentials")
+        form.add(dialect.tokenParameters)
+    }
+
     /// Adds the configured audience and resources to a token request.
     func addAudience(to form: FormBody) {
         if let audience { form.add("audience", audience) }

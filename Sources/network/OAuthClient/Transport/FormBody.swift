@@ -28,6 +28,10 @@ final class FormBody: Sendable {
         value.withUTF8 { bytes in unsafe add(name, secret: UnsafeRawBufferPointer(bytes)) }
     }
 
+    func add(_ parameters: [String: String]) {
+        for (name, value) in parameters.sorted(by: { $0.key < $1.key }) { add(name, value) }
+    }
+
     /// Adds a parameter whose value exists nowhere else in the clear.
     func add(_ name: String, secret value: UnsafeRawBufferPointer) {
         if buffer.count > 0 { buffer.append(UInt8(ascii: "&")) }

@@ -60,7 +60,7 @@ struct CatalogueTests {
         let file = try file(name)
         #expect(!file.domains.isEmpty)
         // A redirect URI is the user's own address.
-        for entry in keys(file) where entry.key != "redirect_uri" {
+        for entry in keys(file) where !["redirect_uri", "refresh_parameters"].contains(entry.key) {
             let addresses = Self.addresses(in: entry.value.json)
             for address in addresses {
                 let host = address.dropFirst("https://".count).prefix { $0 != "/" && $0 != ":" }

@@ -45,6 +45,43 @@ struct ServerDialectTests {
         #expect(names.contains("state"))
     }
 
+    @Test func `further parameters are sent with the grant that they are for`() async throws {
+        var profile = profile {
+            $0.tokenParameters = ["account_id": "7"]
+            $0.refreshParameters = ["redirect_uri_hint": "x"]
+            $0.clientGrantType = "account_credentials"
+        }
+        let refreshing = try Bench(profile)
+        refreshing.exchange.expect(endpoint, #"{"access_token":"at"}"#)
+        #expect(try await refreshing.refresh().granted != nil)
+        let refresh = try #require(refreshing.exchange.sent.first)
+        #expect(refresh.form["redirect_uri_hint"] == "x" && refresh.form["account_id"] == nil)
+        #expect(refresh.form["grant_type"] == "refresh_token")
+        profile.client.proof = .secret(.command(["x"]), .basic)
+        profile.flow = .clientCredentials
+        let bench = try Bench(profile, commands: ScriptedCommands(prints: "s"))
+        bench.exchange.expect(endpoint, #"{"access_token":"at"}"#)
+        let request = RefreshRequest(
+            attempt: AttemptNumber(rawValue: 1),
+            renewal: .withoutLogin,
+            variant: .primary
+        )
+        #expect(await bench.server.refresh(request).granted != nil)
+        let sent = try #require(bench.exchange.sent.first)
+        #expect(sent.form["grant_type"] == "account_credentials" && sent.form["account_id"] == "7")
+        #expect(sent.form["redirect_uri_hint"] == nil)
+    }
+
+    @Test func `members are kept as text, and nothing else of a response`() async throws {
+        let bench = try Bench(profile { $0.keptMembers = ["instance_url", "id", "live", "list", "gone"] })
+        bench.exchange.expect(
+            endpoint,
+            #"{"access_token":"at","instance_url":"https://x.example\u0007","id":7,"live":true,"list":[1],"more":"y"}"#
+        )
+        let kept = try await bench.refresh().granted?.keptMembers
+        #expect(kept == ["instance_url": "https://x.example", "id": "7", "live": "true"])
+    }
+
     @Test(
         arguments: [
             (200, "gone", FailureClass.grantDead), (400, "gone", .grantDead), (400, "Gone", .unexplained),
