@@ -6,12 +6,15 @@ import Glibc
 /// The process between the agent and one server during one token request.
 ///
 /// It has the connection, the agent has not. TLS is the agent's: what passes here is what the network sees, so this process
-/// holds no secret and understands nothing. It does two things that the agent cannot do itself. Nothing of a request is sent
-/// after a moment that the agent has named, however long either of the two was stopped or the machine slept in between:
-/// the kernel kills this process then. Nor does a part of it arrive after a second moment: the connection is reset then, unless
-/// the other end has acknowledged all of it. What the server had said by the end of the exchange is read, also if this
-/// process was stopped while it came. And what the server says is in a file before the agent has it, so an agent that
-/// is killed finds the answer when it starts again.
+/// holds no secret and understands nothing. It does what the agent cannot do itself:
+///
+/// - Nothing of a request is sent after a moment that the agent has named, however long either of the two was stopped or
+///   the machine slept in between: the kernel kills this process then.
+/// - No part of the request arrives after a second moment: the connection is reset then, unless the other end has
+///   acknowledged all of it.
+/// - What the server had said by the end of the exchange is read, also if this process was stopped while it came.
+/// - What the server says is written to a file, if it is recorded and the disk allows it, before the agent has it. So an
+///   agent that is killed finds the answer when it starts again.
 package struct ExchangeGuard {
     private enum Stage {
         /// TLS begins; nothing of the request is here.

@@ -318,7 +318,7 @@ extension RefreshCoordinator {
         log.refreshFailed(failure, of: reason, name, nextTry: nextTry)
     }
 
-    /// Releases the space that was reserved for a response.
+    /// Tells the store that an attempt brought no tokens (``SessionStoring/release(_:answered:)``).
     func release(_ name: SessionName, answered: Bool) {
         storeThread.run { $0.release(name, answered: answered) }
     }

@@ -118,7 +118,7 @@ package struct FailureConsequences: Equatable, Sendable {
     /// The verdict that replaces ``verdict`` if the same client has refreshed the login before.
     var verdictOnceRefreshed: Verdict?
     var tokenUse = RefreshTokenEffect.answered
-    /// The minimum delay before the next attempt.
+    /// The minimum delay before the next attempt, except the first replay of a lost response.
     var minimumDelay = Duration.zero
     /// The delays after the first, second, … consecutive failure of this class.
     ///

@@ -7,7 +7,9 @@
 /// The other ports are ``SessionStoring`` and ``RegistrationStoring`` (disk), ``FleetSharing`` (etcd),
 /// ``CommandRunning`` (programs) and ``LoginPrompting`` (the user).
 package protocol AuthorizationServing: Sendable {
-    /// Sends one token request that renews `session`, without any retry.
+    /// Makes one attempt to renew `session`.
+    ///
+    /// A rejection may lead to one more request, such as one with another proof. Nothing else is sent again.
     func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome
 
     /// Logs in, with output and prompts through `conversation`. Cancelling the task cancels the login.

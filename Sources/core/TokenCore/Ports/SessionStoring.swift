@@ -17,7 +17,8 @@ package protocol SessionStoring: Sendable {
     /// Makes `snapshot` durable in the reserved slot if there is one, else in a new file.
     func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitDurability
 
-    /// Releases the reservation of an attempt that ended without new tokens.
+    /// Removes the reservation and recording of an attempt that ended without new tokens, or keeps both for the next
+    /// attempt.
     ///
     /// - Parameters:
     ///   - session: the session of the attempt.

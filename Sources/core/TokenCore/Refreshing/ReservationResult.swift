@@ -4,7 +4,7 @@
 package enum ReservationResult: Equatable, Sendable {
     /// The intent is durable.
     case granted
-    /// Another host of the fleet is refreshing.
+    /// The attempt waits for the fleet: another host refreshes, a keeper is asked, or etcd is not open yet.
     ///
     /// Its record follows (``Session/recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``), or another
     /// result.

@@ -6,7 +6,7 @@ import Text
 struct Attempt: Equatable, Sendable {
     /// The progress of the attempt.
     enum Phase: Equatable, Sendable {
-        /// The intent is being made durable. Nothing was sent.
+        /// The attempt waits for its issuer and its fleet, and for its intent to be durable. Nothing was sent.
         ///
         /// Next: `sending` when it is durable, `awaitingPeer` in a fleet, the failure path if the disk fails.
         case reserving
@@ -15,7 +15,7 @@ struct Attempt: Equatable, Sendable {
         /// Next: the session is ready with that host's record, `sending` if that host gave up, or the failure
         /// path.
         case awaitingPeer
-        /// The request is in flight. Next: `committing` with the tokens of the response, or the failure path.
+        /// The request may be sent from now on. Next: `committing` with the tokens of the response, or the failure path.
         case sending
         /// The response is being made durable. Its tokens are not served yet. Next: the session is ready.
         case committing(CommitNumber, Login, obsolete: Set<SecretID>)

@@ -15,7 +15,8 @@ package enum Effect: Equatable, Sendable {
     case begin(AttemptNumber)
     /// Make the session's current record durable. `commitFinished` follows.
     case commit(CommitNumber, SessionSnapshot)
-    /// Release the reservation of an attempt that brought no tokens.
+    /// An attempt brought no tokens: if the server has answered, remove its reservation and recording, else keep both
+    /// for the next attempt.
     case release(AttemptNumber, answered: Bool)
     /// Remove the session's files.
     case forget

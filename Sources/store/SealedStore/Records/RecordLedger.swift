@@ -229,7 +229,8 @@ struct RecordLedger {
         }
     }
 
-    /// Ends the reservation of an attempt that brought no new tokens.
+    /// Removes the reservation of an attempt that brought no new tokens, or keeps it for the next attempt if the
+    /// server has not answered.
     mutating func release(_ session: SessionName, answered: Bool) {
         guard var entry = entries[session] else { return }
         defer { entries[session] = entry }

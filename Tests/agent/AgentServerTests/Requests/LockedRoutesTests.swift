@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import TestSupport
 import Testing
 
 /// The response of each route while the agent is locked.
 @Suite(.timeLimit(.minutes(10)))
 struct LockedRoutesTests {
-    /// Routes that a locked agent rejects for every request.
-    private static let refused = [
-        ("GET", "/v1/sessions"), ("GET", "/v1/sessions/work"), ("GET", "/v1/sessions/work/token"),
-        ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/report"),
-        ("POST", "/v1/sessions/work/login"), ("POST", "/v1/sessions/work/login/1"),
-        ("POST", "/v1/sessions/work/logout"), ("POST", "/v1/sessions/work/client-secret"),
-        ("GET", "/v1/audit"), ("POST", "/v1/vault/init"),
-        ("POST", "/v1/vault/slots"), ("DELETE", "/v1/vault/slots/0"), ("POST", "/v1/vault/passwd"),
-        ("POST", "/v1/vault/rekey"),
-    ]
+    /// Routes that a locked agent rejects for every request, by the table of endpoints.
+    private static let refused = Endpoint.allCases.map(\.traits).filter { !$0.worksLocked }.map { traits in
+        let path = traits.path.replacing("NAME", with: "work").replacing("ID", with: "1").replacing(
+            "N",
+            with: "0"
+        )
+        return (traits.method.rawValue, "/v1" + path)
+    }
     /// Routes that a locked agent answers without naming a session.
     private static let answered = ["/v1", "/v1/metrics", "/v1/doctor", "/v1/vault"]
 
@@ -28,6 +27,7 @@ struct LockedRoutesTests {
         // Unlocked, a route that is not refused speaks of the session.
         #expect(try await peer.exchange("GET", "/v1/metrics").body.contains("work"))
         #expect(try await peer.exchange("POST", "/v1/lock").status == 200)
+        #expect(Self.refused.count >= 20)
         for (method, target) in Self.refused {
             let answer = try await peer.exchange(method, target, body: method == "POST" ? "{}" : nil)
             #expect(answer.status == 423, "\(method) \(target)")

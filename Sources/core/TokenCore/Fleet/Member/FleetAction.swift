@@ -40,8 +40,6 @@ package enum FleetAction: Equatable, Sendable {
     /// Report the result of publishing this record to the part of the agent that requested it.
     ///
     /// The record is a login, a logout or an ended login. The result is about this record, and no later one.
-    ///
-    /// The result is about this record, and no later one.
     case finishNews(FleetHeader, FleetPublishResult)
 
     /// Whether the action gives the session another record, which ends its request to refresh the previous
