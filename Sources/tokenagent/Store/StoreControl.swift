@@ -51,12 +51,8 @@ final class StoreControl: StoreControlling {
 
     // MARK: Sessions
 
-    func reserve(
-        _ session: SessionName,
-        _ attempt: AttemptNumber,
-        _ snapshot: SessionSnapshot
-    ) throws(StorageFailure) {
-        try store.reserve(session, attempt, snapshot)
+    func reserve(_ session: SessionName, _ snapshot: SessionSnapshot) throws(StorageFailure) {
+        try store.reserve(session, snapshot)
     }
 
     func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitDurability {

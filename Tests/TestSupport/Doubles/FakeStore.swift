@@ -8,7 +8,7 @@ import TokenCore
 package final class FakeStore: SessionStoring {
     /// A recorded call.
     package enum Call: Equatable, Sendable {
-        case reserve(SessionName, AttemptNumber, SessionSnapshot)
+        case reserve(SessionName, SessionSnapshot)
         case commit(SessionName, SessionSnapshot)
         case release(SessionName, answered: Bool)
         case forget(SessionName)
@@ -82,14 +82,10 @@ package final class FakeStore: SessionStoring {
         state.withLock { $0.commitOutcome = outcome }
     }
 
-    package func reserve(
-        _ session: SessionName,
-        _ attempt: AttemptNumber,
-        _ snapshot: SessionSnapshot
-    ) throws(StorageFailure) {
+    package func reserve(_ session: SessionName, _ snapshot: SessionSnapshot) throws(StorageFailure) {
         gate.withLock { $0 }?.wait()
         try state.withLock { state throws(StorageFailure) in
-            state.calls.append(.reserve(session, attempt, snapshot))
+            state.calls.append(.reserve(session, snapshot))
             if let failure = state.reserveFailure { throw failure }
             if !state.reserved.insert(session).inserted {
                 state.calls.append(.impossible("second reservation of \(session)"))

@@ -255,7 +255,7 @@ extension RefreshCoordinator {
         }
         let marked = fleet.marked(snapshot, of: name)
         let failure = await storeThread.failure { store throws(StorageFailure) in
-            try store.reserve(name, attempt, marked)
+            try store.reserve(name, marked)
         }
         guard registry[name] === entry else { return nil }
         let fence = fleet.fence(of: attempt, name)

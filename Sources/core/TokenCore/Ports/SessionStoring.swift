@@ -8,11 +8,7 @@ package protocol SessionStoring: Sendable {
     /// Makes the intent to send this session's refresh token durable and reserves space for the response.
     ///
     /// - Throws: ``StorageFailure`` if that fails. The refresh token must not be sent then.
-    func reserve(
-        _ session: SessionName,
-        _ attempt: AttemptNumber,
-        _ snapshot: SessionSnapshot
-    ) throws(StorageFailure)
+    func reserve(_ session: SessionName, _ snapshot: SessionSnapshot) throws(StorageFailure)
 
     /// Makes `snapshot` durable in the reserved slot if there is one, else in a new file.
     func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitDurability

@@ -63,7 +63,7 @@ struct Attempt: Equatable, Sendable {
     }
 }
 
-/// A login that has ended.
+/// The end of a login: its reason, and the remaining use of the tokens.
 struct EndedLogin: Equatable, Sendable {
     /// The remaining use of an ended login.
     enum RemainingUse: Equatable, Sendable {

@@ -22,7 +22,7 @@ package struct ConfiguredProxy: Hashable, Sendable {
     /// Servers of this machine and of private networks then use it too.
     package var coversInternal: Bool
 
-    /// The source of `USER:PASSWORD`.
+    /// The source of the proxy's user name and password, `USER:PASSWORD`.
     package enum CredentialSource: Hashable, Sendable {
         case none
         case file(String)

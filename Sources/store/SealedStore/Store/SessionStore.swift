@@ -6,7 +6,7 @@ import TokenCore
 
 /// The sealed store: the vault that guards it and the sessions in it.
 ///
-/// - Entry points: ``initialize(with:)``, ``unlock(with:counter:)``, ``lock()``; ``reserve(_:_:_:)`` before a
+/// - Entry points: ``initialize(with:)``, ``unlock(with:counter:)``, ``lock()``; ``reserve(_:_:)`` before a
 ///   refresh token is sent, ``commit(_:_:)`` or ``release(_:answered:)`` after; ``maintain()`` for the rest.
 /// - May not: run programs, use the network, or write a token unsealed. Damaged files are renamed, never
 ///   deleted.
@@ -104,11 +104,7 @@ package final class SessionStore: SessionStoring {
     /// The last value of the counter that reveals an old copy of the store, or `nil` if there is no counter.
     package var counterValue: UInt64? { summary.withLock(\.counter) }
 
-    package func reserve(
-        _ session: SessionName,
-        _ attempt: AttemptNumber,
-        _ snapshot: SessionSnapshot
-    ) throws(StorageFailure) {
+    package func reserve(_ session: SessionName, _ snapshot: SessionSnapshot) throws(StorageFailure) {
         try work.withLock { work throws(StorageFailure) in
             guard work.ledger != nil else { throw SessionStore.unavailable(work) }
             let (boot, timekeeper) = (boot, timekeeper)

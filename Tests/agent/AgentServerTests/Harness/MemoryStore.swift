@@ -60,12 +60,8 @@ final class MemoryStore: StoreControlling {
         locked.withLock { $0 = true }
     }
 
-    func reserve(
-        _ session: SessionName,
-        _ attempt: AttemptNumber,
-        _ snapshot: SessionSnapshot
-    ) throws(StorageFailure) {
-        try disk.reserve(session, attempt, snapshot)
+    func reserve(_ session: SessionName, _ snapshot: SessionSnapshot) throws(StorageFailure) {
+        try disk.reserve(session, snapshot)
     }
 
     func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitDurability {

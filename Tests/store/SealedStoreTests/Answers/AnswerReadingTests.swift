@@ -17,7 +17,7 @@ struct AnswerReadingTests {
     private func left() throws -> ResponseRecordingFile {
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-1")
-        try open.store.reserve(.work, AttemptNumber(rawValue: 1), try open.snapshot(refreshToken: "RT-1"))
+        try open.store.reserve(.work, try open.snapshot(refreshToken: "RT-1"))
         let file = try #require(open.store.responseRecording(of: .work)?.begin())
         open.store.directory.close()
         return file
@@ -31,7 +31,7 @@ struct AnswerReadingTests {
             let (open, loaded) = try fixture.unlocked()
             #expect(loaded.sessions.map(\.interruption?.readings) == [readings])
             let snapshot = try open.snapshot(refreshToken: "RT-1")
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+            try open.store.reserve(.work, snapshot)
             let place = try #require(open.store.responseRecording(of: .work))
             // The response was incomplete at the previous starts.
             for count in 1...4 {

@@ -20,7 +20,7 @@ struct ResponseRecordingTests {
     private func recorded(_ session: SessionName = .work) throws -> ResponseRecordingFile {
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-1")
-        try open.store.reserve(session, AttemptNumber(rawValue: 1), try open.snapshot(refreshToken: "RT-1"))
+        try open.store.reserve(session, try open.snapshot(refreshToken: "RT-1"))
         let file = try #require(open.store.responseRecording(of: session)?.begin())
         record(Self.stream, in: file)
         // Closes only the directory, as after kill -9.
@@ -39,7 +39,7 @@ struct ResponseRecordingTests {
         _ session: SessionName = .work
     ) throws -> (OpenStore, LoadedSessions, ResponseRecording) {
         let (open, loaded) = try fixture.unlocked()
-        try open.store.reserve(session, AttemptNumber(rawValue: 1), try open.snapshot(refreshToken: "RT-1"))
+        try open.store.reserve(session, try open.snapshot(refreshToken: "RT-1"))
         return (open, loaded, try #require(open.store.responseRecording(of: session)))
     }
 
@@ -72,7 +72,7 @@ struct ResponseRecordingTests {
     @Test func `a file without a head is awaited while somebody has it, and is nothing afterwards`() throws {
         let (first, _) = try fixture.unlocked()
         try first.commitDurably("RT-1")
-        try first.store.reserve(.work, AttemptNumber(rawValue: 1), try first.snapshot(refreshToken: "RT-1"))
+        try first.store.reserve(.work, try first.snapshot(refreshToken: "RT-1"))
         var file = first.store.responseRecording(of: .work)?.begin()
         first.store.directory.close()
         let (open, _, place) = try resumed()
@@ -138,12 +138,12 @@ struct ResponseRecordingTests {
         let copy = try #require(Disk.read(path))
         let (open, _, _) = try resumed()
         try open.commitDurably("RT-2")
-        try open.store.reserve(.work, AttemptNumber(rawValue: 2), try open.snapshot(refreshToken: "RT-2"))
+        try open.store.reserve(.work, try open.snapshot(refreshToken: "RT-2"))
         open.store.directory.close()
         Disk.write(copy, to: path)
         let (again, loaded) = try fixture.unlocked()
         #expect(loaded.sessions.map(\.isInterrupted) == [true])
-        try again.store.reserve(.work, AttemptNumber(rawValue: 1), try again.snapshot(refreshToken: "RT-2"))
+        try again.store.reserve(.work, try again.snapshot(refreshToken: "RT-2"))
         let place = try #require(again.store.responseRecording(of: .work))
         #expect(try #require(place.look().refusal).hasPrefix("is an old copy"))
         withExtendedLifetime(file) {}
@@ -155,7 +155,7 @@ struct ResponseRecordingTests {
         for session in [SessionName.work, .home] {
             try first.commitDurably("RT-1", to: session)
             let snapshot = try first.snapshot(refreshToken: "RT-1")
-            try first.store.reserve(session, AttemptNumber(rawValue: 1), snapshot)
+            try first.store.reserve(session, snapshot)
             record(Self.stream, in: try #require(first.store.responseRecording(of: session)?.begin()))
         }
         first.store.directory.close()
@@ -230,16 +230,16 @@ struct ResponseRecordingTests {
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-1")
         let snapshot = try open.snapshot(refreshToken: "RT-1")
-        try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+        try open.store.reserve(.work, snapshot)
         let place = try #require(open.store.responseRecording(of: .work))
         record(Self.stream, in: try #require(place.begin()))
         open.store.release(.work, answered: false)
-        try open.store.reserve(.work, AttemptNumber(rawValue: 2), snapshot)
+        try open.store.reserve(.work, snapshot)
         let second = try #require(open.store.responseRecording(of: .work))
         #expect(second.look().recorded != nil)
         second.answered()
         open.store.release(.work, answered: false)
-        try open.store.reserve(.work, AttemptNumber(rawValue: 3), snapshot)
+        try open.store.reserve(.work, snapshot)
         #expect(try #require(open.store.responseRecording(of: .work)).look().isNone)
         open.store.close()
     }
@@ -248,7 +248,7 @@ struct ResponseRecordingTests {
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-1")
         let snapshot = try open.snapshot(refreshToken: "RT-1")
-        try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+        try open.store.reserve(.work, snapshot)
         #expect(open.store.responseRecording(of: .work) != nil)
         open.store.lock()
         #expect(open.store.responseRecording(of: .work) == nil)

@@ -42,7 +42,7 @@ struct FailingDiskTests {
             let (open, loaded) = try fixture.unlocked(files)
             let old = try #require(loaded.sessions.first).snapshot
             files.arm(.only(number, code: code))
-            let wasSent = (try? open.store.reserve(.work, AttemptNumber(rawValue: 1), old)) != nil
+            let wasSent = (try? open.store.reserve(.work, old)) != nil
             if wasSent {
                 let outcome = open.store.commit(.work, try open.snapshot(refreshToken: "RT-2"))
                 if files.failures == 0 { #expect(outcome == .durable) }
@@ -71,7 +71,7 @@ struct FailingDiskTests {
             let (open, loaded) = try fixture.unlocked(files)
             let old = try #require(loaded.sessions.first).snapshot
             files.arm(.from(number, code: code))
-            let wasSent = (try? open.store.reserve(.work, AttemptNumber(rawValue: 1), old)) != nil
+            let wasSent = (try? open.store.reserve(.work, old)) != nil
             let outcome = wasSent ? open.store.commit(.work, try open.snapshot(refreshToken: "RT-2")) : nil
             let failed = files.failures > 0
             if wasSent, failed, outcome != .durable {
@@ -132,7 +132,7 @@ struct FailingDiskTests {
         let files = FaultyFiles()
         let (open, loaded) = try fixture.unlocked(files)
         let old = try #require(loaded.sessions.first).snapshot
-        try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        try open.store.reserve(.work, old)
         let reserved = try #require(fixture.records("new").first)
         var before = stat()
         #expect(lstat(reserved, &before) == 0)
@@ -149,7 +149,7 @@ struct FailingDiskTests {
         let files = FaultyFiles()
         let (open, loaded) = try fixture.unlocked(files)
         let old = try #require(loaded.sessions.first).snapshot
-        try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        try open.store.reserve(.work, old)
         // The reservation's flush and that of the new file; the third one is the lifeboat's.
         files.arm(.firstCalls("fsync", count: 2, code: EIO))
         let outcome = open.store.commit(.work, try open.snapshot(refreshToken: "RT-2"))
@@ -168,7 +168,7 @@ struct FailingDiskTests {
         let files = FaultyFiles()
         let (open, loaded) = try fixture.unlocked(files)
         let old = try #require(loaded.sessions.first).snapshot
-        try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        try open.store.reserve(.work, old)
         files.arm(.every("pwrite", code: ENOSPC))
         let outcome = open.store.commit(.work, try open.snapshot(refreshToken: "RT-2"))
         guard case .memoryOnly = outcome else {
@@ -187,7 +187,7 @@ struct FailingDiskTests {
         let files = FaultyFiles()
         let (open, loaded) = try fixture.unlocked(files)
         let old = try #require(loaded.sessions.first).snapshot
-        try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        try open.store.reserve(.work, old)
         files.arm(.every("pwrite", code: EIO))
         let outcome = open.store.commit(.work, try open.snapshot(refreshToken: "RT-2"))
         guard case .memoryOnly = outcome else {

@@ -29,11 +29,11 @@ struct FullDiskTests {
         #expect(open.store.commit(.work, old) == .durable)
         disk.fill()
         let failure = #expect(throws: StorageFailure.self) {
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            try open.store.reserve(.work, old)
         }
         #expect(failure?.message.contains("No space left on device") == true)
         disk.clear()
-        try open.store.reserve(.work, AttemptNumber(rawValue: 2), old)
+        try open.store.reserve(.work, old)
         try open.commitDurably("RT-2")
         open.store.close()
         let (second, loaded) = try fixture.unlocked()
@@ -45,7 +45,7 @@ struct FullDiskTests {
         let (open, _) = try fixture.unlocked()
         let old = try open.snapshot(refreshToken: "RT-1")
         #expect(open.store.commit(.work, old) == .durable)
-        try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        try open.store.reserve(.work, old)
         disk.fill()
         try open.commitDurably("RT-2")
         open.store.close()
@@ -62,7 +62,7 @@ struct FullDiskTests {
         #expect(open.store.commit(.work, old) == .durable)
         try await disk.setReadOnly(true)
         #expect(throws: StorageFailure.self) {
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            try open.store.reserve(.work, old)
         }
         let outcome = open.store.commit(.work, try open.snapshot(refreshToken: "RT-2"))
         guard case .lifeboat = outcome else {

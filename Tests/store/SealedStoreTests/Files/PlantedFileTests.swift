@@ -32,7 +32,7 @@ struct PlantedFileTests {
         #expect(loaded.problems.count == 1)
         let snapshot = try #require(loaded.sessions.first).snapshot
         #expect(throws: StorageFailure.self) {
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+            try open.store.reserve(.work, snapshot)
         }
         #expect(Disk.read(target) == [1, 2, 3])
         var status = stat()
@@ -45,7 +45,7 @@ struct PlantedFileTests {
         let snapshot = try #require(loaded.sessions.first).snapshot
         Plant.place(kind, at: "\(record).new", target: target)
         #expect(throws: StorageFailure.self) {
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+            try open.store.reserve(.work, snapshot)
         }
         #expect(Disk.read(target) == [1, 2, 3])
     }

@@ -47,7 +47,7 @@ struct CostTests {
         for (old, new) in zip(snapshots, snapshots.dropFirst()) {
             durations.append(
                 try ContinuousClock().measure {
-                    try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+                    try open.store.reserve(.work, old)
                     #expect(open.store.commit(.work, new) == .durable)
                 }
             )

@@ -36,7 +36,7 @@ struct VaultTests {
         #expect(open.store.state == .locked)
         #expect(open.memory.isLocked)
         #expect(throws: StorageFailure.self) {
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+            try open.store.reserve(.work, snapshot)
         }
         #expect(
             open.store.commit(.work, snapshot) == .memoryOnly(StorageFailure(message: "the store is locked"))

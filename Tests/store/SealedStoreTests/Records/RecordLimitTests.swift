@@ -50,10 +50,10 @@ struct RecordLimitTests {
         let (open, _) = try fixture.unlocked()
         let large = try snapshot(open, variants: 31, of: 300_000)
         #expect(open.store.commit(.work, large) == .durable)
-        try open.store.reserve(.work, AttemptNumber(rawValue: 1), large)
+        try open.store.reserve(.work, large)
         let (interrupted, again, _) = try reopened(open)
         #expect(try again.refreshToken(of: try #require(interrupted)) == "RT-1")
-        try again.store.reserve(.work, AttemptNumber(rawValue: 1), try #require(interrupted))
+        try again.store.reserve(.work, try #require(interrupted))
         let next = try snapshot(again, variants: 31, of: 300_000)
         #expect(again.store.commit(.work, next) == .durable)
         let (found, _, _) = try reopened(again)
@@ -72,7 +72,7 @@ struct RecordLimitTests {
         }
         #expect(failure.message.contains("work") && failure.message.contains("8 MiB"))
         #expect(throws: StorageFailure.self) {
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+            try open.store.reserve(.work, snapshot)
         }
         let (found, again, _) = try reopened(open)
         #expect(try again.refreshToken(of: try #require(found)) == "RT-1")

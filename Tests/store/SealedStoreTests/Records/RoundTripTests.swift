@@ -32,7 +32,7 @@ struct RoundTripTests {
         let (first, _) = try fixture.unlocked()
         let old = try first.snapshot(refreshToken: "RT-1")
         #expect(first.store.commit(.work, old) == .durable)
-        try first.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        try first.store.reserve(.work, old)
         #expect(first.store.commit(.work, try first.snapshot(refreshToken: "RT-2")) == .durable)
         first.store.close()
 
@@ -48,7 +48,7 @@ struct RoundTripTests {
         let (first, _) = try fixture.unlocked()
         let old = try first.snapshot(refreshToken: "RT-1")
         #expect(first.store.commit(.work, old) == .durable)
-        try first.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        try first.store.reserve(.work, old)
         first.store.close()
 
         let (second, loaded) = try fixture.unlocked()
@@ -56,7 +56,7 @@ struct RoundTripTests {
         #expect(loaded.sessions.map(\.isInterrupted) == [true])
         let session = try #require(loaded.sessions.first)
         #expect(try second.refreshToken(of: session.snapshot) == "RT-1")
-        try second.store.reserve(.work, AttemptNumber(rawValue: 1), session.snapshot)
+        try second.store.reserve(.work, session.snapshot)
         #expect(second.store.commit(.work, try second.snapshot(refreshToken: "RT-2")) == .durable)
         second.store.close()
 
@@ -69,7 +69,7 @@ struct RoundTripTests {
         let (first, _) = try fixture.unlocked()
         let snapshot = try first.snapshot(refreshToken: "RT-1")
         #expect(first.store.commit(.work, snapshot) == .durable)
-        try first.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+        try first.store.reserve(.work, snapshot)
         try first.store.forget(.work)
         #expect(Disk.names(fixture.sessionsPath).isEmpty)
         first.store.close()

@@ -168,7 +168,7 @@ struct SnapshotCodingTests {
         #expect(first.store.commit(.work, snapshot) == .durable)
         snapshot.refreshTokenSent = true
         snapshot.interruptions = interruptions
-        try first.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+        try first.store.reserve(.work, snapshot)
         first.store.close()
         // Found by the next start, which counts itself before it sends, and ends as well.
         let (second, loaded) = try fixture.unlocked()
@@ -176,7 +176,7 @@ struct SnapshotCodingTests {
         #expect(found.isInterrupted && found.snapshot.interruptions == interruptions)
         var counted = found.snapshot
         counted.interruptions += 1
-        try second.store.reserve(.work, AttemptNumber(rawValue: 1), counted)
+        try second.store.reserve(.work, counted)
         second.store.close()
         let third = try #require(try fixture.unlocked().1.sessions.first)
         #expect(third.isInterrupted && third.snapshot.interruptions == min(254, interruptions + 1))
@@ -196,7 +196,7 @@ struct SnapshotCodingTests {
         }
         #expect(failure.message.contains("70000"))
         #expect(throws: StorageFailure.self) {
-            try first.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+            try first.store.reserve(.work, snapshot)
         }
         first.store.close()
         let (second, loaded) = try fixture.unlocked()
@@ -208,7 +208,7 @@ struct SnapshotCodingTests {
         let large = String(repeating: "x", count: 100_000)
         let old = try first.snapshot(refreshToken: "RT-1")
         #expect(first.store.commit(.work, old) == .durable)
-        try first.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+        try first.store.reserve(.work, old)
         #expect(
             first.store.commit(.work, try first.snapshot(refreshToken: "RT-2", accessToken: large))
                 == .durable
@@ -228,7 +228,7 @@ struct SnapshotCodingTests {
             idToken: "CANARY-ID"
         )
         #expect(open.store.commit(.named("canary-session"), snapshot) == .durable)
-        try open.store.reserve(.named("canary-session"), AttemptNumber(rawValue: 1), snapshot)
+        try open.store.reserve(.named("canary-session"), snapshot)
         open.store.close()
         let paths = Disk.names(fixture.statePath).map { "\(fixture.statePath)/\($0)" }
         for path in paths + fixture.records() + fixture.records("new") {
@@ -301,7 +301,7 @@ struct SnapshotCodingTests {
         for round in 0..<10 {
             let (open, loaded) = try fixture.unlocked()
             if let session = loaded.sessions.first, round.isMultiple(of: 2) {
-                try open.store.reserve(.work, AttemptNumber(rawValue: 1), session.snapshot)
+                try open.store.reserve(.work, session.snapshot)
                 open.store.release(.work, answered: round.isMultiple(of: 4))
             }
             try open.commitDurably("RT-\(round)")

@@ -72,7 +72,7 @@ struct PowerCutTests {
 
     @Test(.holds("56")) func `a refresh`() async throws {
         let states = try await enumerate { open, old in
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            try open.store.reserve(.work, old)
             try open.commitDurably("RT-2")
         } check: { found, acknowledged in
             #expect(found.refreshTokens == ["RT-2"] || !acknowledged && found.refreshTokens == ["RT-1"])
@@ -85,7 +85,7 @@ struct PowerCutTests {
         async throws
     {
         let states = try await enumerate { open, old in
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            try open.store.reserve(.work, old)
         } check: { found, acknowledged in
             #expect(found.refreshTokens == ["RT-1"])
             #expect(found.interrupted || !acknowledged)
@@ -95,9 +95,9 @@ struct PowerCutTests {
 
     @Test(.holds("56")) func `the refresh after an interrupted one`() async throws {
         let states = try await enumerate { open, old in
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            try open.store.reserve(.work, old)
         } operation: { open, old in
-            try open.store.reserve(.work, AttemptNumber(rawValue: 2), old)
+            try open.store.reserve(.work, old)
             try open.commitDurably("RT-2")
         } check: { found, acknowledged in
             #expect(
@@ -111,9 +111,9 @@ struct PowerCutTests {
 
     @Test(.holds("56")) func `a second attempt after one without answer`() async throws {
         let states = try await enumerate { open, old in
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            try open.store.reserve(.work, old)
             open.store.release(.work, answered: false)
-            try open.store.reserve(.work, AttemptNumber(rawValue: 2), old)
+            try open.store.reserve(.work, old)
             try open.commitDurably("RT-2")
         } check: { found, acknowledged in
             #expect(found.refreshTokens == ["RT-2"] || !acknowledged && found.refreshTokens == ["RT-1"])
@@ -132,7 +132,7 @@ struct PowerCutTests {
             held.fleet = before
             #expect(open.store.commit(.work, held) == .durable)
         } operation: { open, held in
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), held)
+            try open.store.reserve(.work, held)
             var answered = try open.snapshot(refreshToken: "RT-2")
             answered.fleet = after
             #expect(open.store.commit(.work, answered) == .durable)
@@ -177,7 +177,7 @@ struct PowerCutTests {
 
     @Test(.holds("56")) func `a logout during a refresh`() async throws {
         let states = try await enumerate { open, old in
-            try open.store.reserve(.work, AttemptNumber(rawValue: 1), old)
+            try open.store.reserve(.work, old)
             try open.store.forget(.work)
         } check: { found, acknowledged in
             #expect(found.refreshTokens.isEmpty || !acknowledged && found.refreshTokens == ["RT-1"])

@@ -131,7 +131,7 @@ struct TextBlock: SetupChange {
         try edited.replace(with: new)
     }
 
-    /// Returns whether blocks of this client remain in the file after those of `marks` are removed.
+    /// Returns whether non-empty blocks of this client remain in the file after those of `marks` are removed.
     func remain(without marks: [BlockIdentifier]) throws(AgentError) -> Bool {
         let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
         return blocks(in: all, BlockIdentifier(mark.client)).contains { block in
