@@ -37,7 +37,7 @@ final class TinyServer: Sendable {
 
     /// Starts a server, with TLS if a certificate and its key are given.
     ///
-    /// The first `silent` connections get no TLS.
+    /// The first `silent` connections get no TLS. Port 0 is any.
     static func start(
         certificate: String? = nil,
         key: String? = nil,
@@ -45,6 +45,7 @@ final class TinyServer: Sendable {
         closesAtOnce: Bool = false,
         silent: Int = 0,
         host: String = "127.0.0.1",
+        port: Int = 0,
         respond: @escaping @Sendable (String) -> [Action]
     ) async throws -> TinyServer {
         let server = TinyServer(respond: respond)
@@ -61,7 +62,7 @@ final class TinyServer: Sendable {
                     )
                 }
             }
-        let channel = try await bootstrap.bind(host: host, port: 0).get()
+        let channel = try await bootstrap.bind(host: host, port: port).get()
         server.channel.withLock { $0 = channel }
         return server
     }
