@@ -5,7 +5,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What `tokenctl config show` prints of a session.
+    /// The output of `tokenctl config show` for a session.
     @Suite struct ConfigShowTests {
         @Test(.holds("270")) func `each setting is shown with its source, and no secret`() async throws {
             let agent = try AgentUnderTest()

@@ -105,10 +105,7 @@ extension EndToEnd {
         @Test func `a session is not taken out before its fleet has its answer`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
-                let (token, refresh) = try await scene.holdRefresh(at: other)
-                try await scene.etcd("kill", "n1")
-                scene.issuer.release()
-                try await refresh.value
+                let token = try await scene.refreshWithoutEtcd(at: other)
                 let text = try #require(File.text(other.configurationPath))
                 try other.configure(text.replacing("[session.work]", with: "[session.rest]"))
                 let refused = try await other.tokenctl("reload")

@@ -116,6 +116,20 @@ struct FleetScene {
         return (token, refresh)
     }
 
+    /// Has `host` obtain tokens that etcd does not get: its first member is killed or paused before the issuer responds.
+    ///
+    /// - Returns: the token from before.
+    @discardableResult func refreshWithoutEtcd(
+        at host: AgentUnderTest,
+        by action: String = "kill"
+    ) async throws -> String {
+        let (token, refresh) = try await holdRefresh(at: host)
+        try await etcd(action, "n1")
+        issuer.release()
+        try await refresh.value
+        return token
+    }
+
     /// Returns the token that `host` serves, or `nil` if it serves none.
     func token(of host: AgentUnderTest) async throws -> String? {
         let result = try await host.tokenctl("get", "work")

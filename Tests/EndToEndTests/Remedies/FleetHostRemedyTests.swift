@@ -138,10 +138,7 @@ extension EndToEnd {
         @Test func `a reader with an answer that only it has becomes a keeper again`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
-                let (token, refresh) = try await scene.holdRefresh(at: other)
-                try await scene.etcd("kill", "n1")
-                scene.issuer.release()
-                try await refresh.value
+                let token = try await scene.refreshWithoutEtcd(at: other)
                 let keeper = "role = \"keeper\""
                 let file = "\"\(scene.work.path("key"))\""
                 let text = try #require(File.text(other.configurationPath))
@@ -168,10 +165,7 @@ extension EndToEnd {
         @Test func `a host leaves once etcd responds again`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
-                let (token, refresh) = try await scene.holdRefresh(at: other)
-                try await scene.etcd("pause", "n1")
-                scene.issuer.release()
-                try await refresh.value
+                let token = try await scene.refreshWithoutEtcd(at: other, by: "pause")
                 let refused = try await other.tokenctl("logout", "work", "--local")
                 #expect(refused.status == 5, "\(refused)")
                 #expect(PrintedRemedy(refused, holding: "when etcd is reachable") != nil, "\(refused)")

@@ -19,6 +19,8 @@ extension EndToEnd {
             var testDescription: String { "\(line): \(remedy)" }
         }
 
+        private static let login = ["login", "work", "--username", "alice", "--password-stdin"]
+
         /// Follows the remedy of `command` by writing the other line, and expects that it is not printed again.
         private func follow(
             _ setting: Setting,
@@ -155,8 +157,7 @@ extension EndToEnd {
                 remedy: "SSL_CERT_FILE or ca_file to a file of CA certificates",
                 other: "ca_file = \"\(file)\"\nflow ="
             )
-            let login = ["login", "work", "--username", "alice", "--password-stdin"]
-            try await follow(setting, scene.agent, login, input: Scene.password.input)
+            try await follow(setting, scene.agent, Self.login, input: Scene.password.input)
         }
 
         @Test func `a proxy gets the credentials that it demands, as it is said`() async throws {
@@ -178,8 +179,7 @@ extension EndToEnd {
                 remedy: "proxy_credentials_file to a file with USER:PASSWORD",
                 other: "proxy_credentials_file = \"\(file)\"\nflow ="
             )
-            let login = ["login", "work", "--username", "alice", "--password-stdin"]
-            try await follow(setting, scene.agent, login, input: Scene.password.input)
+            try await follow(setting, scene.agent, Self.login, input: Scene.password.input)
             await proxy.stop()
         }
 
@@ -202,8 +202,7 @@ extension EndToEnd {
                 remedy: "issuer to that of your own tenant, with its ID in it",
                 other: "issuer = \"\(issuer)/t1\""
             )
-            let login = ["login", "work", "--username", "alice", "--password-stdin"]
-            try await follow(setting, scene.agent, login, input: Scene.password.input)
+            try await follow(setting, scene.agent, Self.login, input: Scene.password.input)
         }
 
         @Test func `a login succeeds once the server's metadata has been corrected, as it is said`()

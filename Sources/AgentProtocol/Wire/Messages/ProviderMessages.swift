@@ -29,7 +29,7 @@ package struct ProviderMembers: WireMemberTable {
     package let values = WireMember<[ProviderValueMessage]>("values")
     /// The keys that a session has to set itself, besides the client's.
     package let requiredKeys = WireMember<[String]>("requires")
-    /// What each scope permits, by scope.
+    /// The meaning of each scope, by scope.
     package let scopes = WireMember<JSONObject>("scopes")
     package let facts = WireMember<[ProviderFactMessage]>("facts")
     /// The keys of the session, with `{name}` for each value.

@@ -4,7 +4,7 @@ import AgentProtocol
 import Glibc
 import Text
 
-/// The service that this agent is: a unit of systemd, or a process that a command or a shell has started.
+/// The systemd unit that this agent runs as, if any, and the restart that fits it.
 ///
 /// An agent that is started next to its unit has another store, or none of the unit's credentials.
 struct AgentService {

@@ -38,18 +38,12 @@ package final class ProviderCatalogue: Sendable {
         guard let path = unsafe realpath("/proc/self/exe", nil) else { return nil }
         defer { unsafe free(path) }
         let parts = unsafe String(cString: path).bytewise.split(on: "/").dropLast()
-        let places: [(levels: Int, end: String)] = [
-            (1, "share/tokenagent/providers"), (2, "share/tokenagent/providers"),
-        ]
-        var candidates = places.filter { $0.levels <= parts.count }.map { place in
-            "/" + parts.dropLast(place.levels).map { $0 + "/" }.joined() + place.end
+        func place(_ directories: some Sequence<Substring>, _ end: String) -> String {
+            "/" + directories.map { $0 + "/" }.joined() + end
         }
-        if let tree = parts.lastIndex(of: ".build") {
-            candidates.insert(
-                "/" + parts[..<tree].map { $0 + "/" }.joined() + "packaging/providers",
-                at: 0
-            )
-        }
+        let tree = parts.lastIndex(of: ".build").map { place(parts[..<$0], "packaging/providers") }
+        let installed = (1...2).map { place(parts.dropLast($0), "share/tokenagent/providers") }
+        let candidates = [tree].compactMap(\.self) + installed
         return candidates.first { unsafe access($0, R_OK | X_OK) == 0 }
     }()
 
@@ -119,11 +113,10 @@ package final class ProviderCatalogue: Sendable {
 
     private static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { $0.isASCIIDigit || $0 == UInt8(ascii: "-") || isLower($0) }
-    }
-
-    private static func isLower(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+            && text.utf8.allSatisfy { byte in
+                byte.isASCIIDigit || byte == UInt8(ascii: "-")
+                    || (byte.isASCIILetter && byte == byte.lowercasedASCII)
+            }
     }
 
     private static func files(in directory: String) -> [String] {

@@ -56,7 +56,7 @@ package struct ProviderFile: Equatable, Sendable {
     package let values: [Value]
     /// The keys that a session of this provider has to set itself, besides the client's.
     package let requiredKeys: [String]
-    /// What each scope permits.
+    /// The scopes and their meanings, in the order of the file.
     package let scopes: [ScopeMeaning]
     package let facts: [Fact]
     /// The keys of `[session.NAME]`, in which `{name}` stands for a value.
@@ -153,9 +153,7 @@ package struct ProviderFile: Equatable, Sendable {
 
     private static func isFit(_ text: String) -> Bool {
         (1...200).contains(text.utf8.count)
-            && text.utf8.allSatisfy {
-                $0.isASCIILetter || $0.isASCIIDigit || "._~-".utf8.contains($0)
-            }
+            && text.utf8.allSatisfy(\.isUnreserved)
     }
 }
 

@@ -168,6 +168,9 @@ extension DraftLine {
             return nil
         }
     }
+
+    /// Returns the text of `value` in TOML, or in JSON if it is one that no line can have.
+    static func text(of value: JSONValue) -> String { DraftLine("", value)?.value ?? value.text }
 }
 
 /// An endpoint that is set in the configuration.

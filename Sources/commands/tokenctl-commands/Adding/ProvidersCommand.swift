@@ -54,7 +54,7 @@ struct ProvidersCommand: ParsableCommand {
 }
 
 extension Provider {
-    /// What the file says, as lines for the user.
+    /// The contents of the file, as lines for the user.
     fileprivate var description: [String] {
         var lines = [title]
         let page = message.registrationPage.map { " at \($0)" } ?? ""
@@ -65,7 +65,7 @@ extension Provider {
         if !required.isEmpty { lines.append("A session also needs \(required.joined(separator: ", ")).") }
         lines.append("Settings of a session:")
         lines += (message.session?.members ?? []).map { member in
-            "  \(member.name) = \(DraftLine(member.name, member.value)?.value ?? member.value.text)"
+            "  \(member.name) = \(DraftLine.text(of: member.value))"
         }
         let scopes = message.scopes?.members ?? []
         if !scopes.isEmpty { lines.append("Scopes:") }

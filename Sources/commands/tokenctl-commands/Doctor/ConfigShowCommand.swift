@@ -32,7 +32,7 @@ struct ConfigShowCommand: ParsableCommand {
         let own = table.entries.map { entry in
             // A secret belongs to no terminal.
             let shown = entry.key == "client_secret" ? .string("(hidden)") : entry.value.json
-            return Row(key: entry.key, value: DraftLine(entry.key, shown)?.value ?? "[]", source: nil)
+            return Row(key: entry.key, value: DraftLine.text(of: shown), source: nil)
         }
         let rows = own + (try provided(beside: table))
         if agent.wantsJSON { return try StandardOutput.json(json(rows, file, line)) }
@@ -83,7 +83,7 @@ struct ConfigShowCommand: ParsableCommand {
         return provider.keys.filter { table[$0.name] == nil }.map { member in
             Row(
                 key: member.name,
-                value: DraftLine(member.name, member.value)?.value ?? member.value.text,
+                value: DraftLine.text(of: member.value),
                 source: name
             )
         }

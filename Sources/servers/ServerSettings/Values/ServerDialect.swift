@@ -37,13 +37,10 @@ package struct ServerDialect: Hashable, Sendable {
         "refresh_token", "resource", "scope",
     ]
     /// The parameters of other token requests that the agent sets.
-    package static let ownParameters: Set<ByteText> = [
-        "assertion", "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret",
-        "code",
-        "code_verifier", "device_code", "grant_type", "password", "redirect_uri", "refresh_token", "resource",
-        "scope",
-        "subject_token", "username",
-    ]
+    package static let ownParameters = ownRefreshParameters.union([
+        "assertion", "code", "code_verifier", "device_code", "password", "redirect_uri", "subject_token",
+        "username",
+    ])
 
     /// The members of token responses that are secret.
     package static let secretMembers: Set<ByteText> = ["access_token", "id_token", "refresh_token"]
