@@ -22,7 +22,10 @@ extension Session {
                 .reply(waiter, lastResort(for: need, at: moment.now).map(Reply.token) ?? .failure(failure))
             ]
         }
-        waiters.add(waiter, Waiters.Waiter(need: need))
+        waiters.add(
+            waiter,
+            Waiters.Waiter(need: need, doubtAcceptedAt: doubtAcceptanceTime(for: need, at: moment.now))
+        )
         let wanted = need.isForeign ? nextWanted(at: moment.now) : need.variant
         return advance(wanting: wanted, at: moment) + answerNonWaitingRequests(at: moment.now)
     }
@@ -335,24 +338,49 @@ extension Session {
         return token.life(isID: need.wantsIDToken).lasts(.seconds(1), from: now) ? token : nil
     }
 
+    /// Returns the token for `need` that would be served at once if it were not in doubt.
+    ///
+    /// At a server that ends the earlier tokens of a login there is none.
+    private func tokenInDoubt(for need: TokenRequirements, at now: Instant) -> AccessToken? {
+        guard login?.coexistence == .unknown, let token = lastResort(for: need, at: now) else { return nil }
+        let life = token.life(isID: need.wantsIDToken)
+        guard life.lasts(requiredLifetime(of: life, for: need), from: now) else { return nil }
+        switch token.standing {
+        case .doubtful, .onTrial: return token
+        case .good, .possiblyExpired, .refused: return nil
+        }
+    }
+
+    /// Returns the time from which the token in doubt is served to `need`, or `nil` if there is none.
+    ///
+    /// A server that leaves one request without an answer must not hold a token that is probably valid.
+    private func doubtAcceptanceTime(for need: TokenRequirements, at now: Instant) -> Instant? {
+        guard tokenInDoubt(for: need, at: now) != nil else { return nil }
+        return (currentAttempt?.startedAt ?? now) + RetrySchedule.waitInDoubt
+    }
+
     /// Responds to the requests that do not wait, or for which waiting is useless.
     private mutating func answerNonWaitingRequests(at now: Instant) -> [Effect] {
         guard case .retrying(_, let setback) = state else {
-            return failDeniedRequests() + failOverdueRequests(at: now)
+            return failDeniedRequests() + decideOverdueRequests(at: now)
         }
         return answerAfterFailure(setback, at: now)
     }
 
-    /// Responds to the requests whose deadline has passed.
-    mutating func failOverdueRequests(at now: Instant) -> [Effect] {
-        guard let earliest = waiters.earliestDeadline, earliest <= now else { return [] }
+    /// Responds to the requests whose deadline has passed, and to those that accept a token in doubt by now.
+    mutating func decideOverdueRequests(at now: Instant) -> [Effect] {
+        guard let earliest = waiters.earliestDecision, earliest <= now else { return [] }
         let failure = ServingFailure.temporarilyUnavailable(
             message: waitingMessage,
             retryAfter: max(.seconds(1), (nextTry ?? now) - now)
         )
         let session = self
+        defer { waiters.withdrawAcceptance(at: now) }
         return waiters.answer { waiter in
-            guard waiter.need.deadline <= now else { return nil }
+            guard waiter.need.deadline <= now else {
+                guard waiter.decisionTime <= now else { return nil }
+                return session.tokenInDoubt(for: waiter.need, at: now).map(Reply.token)
+            }
             guard waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) else {
                 return .failure(failure)
             }

@@ -3,7 +3,7 @@
 extension Session {
     /// The next time for ``timeReached(_:jitter:)``, or `nil` if only an event can change anything.
     package var wakeTime: Instant? {
-        [waiters.earliestDeadline, recommitTime, stateWakeTime].compactMap(\.self).min()
+        [waiters.earliestDecision, recommitTime, stateWakeTime].compactMap(\.self).min()
     }
 
     private var stateWakeTime: Instant? {
@@ -26,7 +26,7 @@ extension Session {
 
     /// Executes everything that is due at ``wakeTime`` or later.
     package mutating func timeReached(_ moment: Moment, jitter: Double) -> [Effect] {
-        var effects = failOverdueRequests(at: moment.now)
+        var effects = decideOverdueRequests(at: moment.now)
         effects += recommitIfDue(at: moment)
         guard !isAdopting else { return effects }
         if let login, let ending = endTime(of: login), ending.at <= moment.now, currentAttempt == nil {

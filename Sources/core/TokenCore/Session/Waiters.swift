@@ -8,6 +8,12 @@ struct Waiters: Equatable, Sendable {
         var newerThan: Instant?
         /// The reason for a refresh caused by this request.
         var reason = RefreshReason.asked
+        /// The time at which a token in doubt is served instead of a newer one, if that is before the
+        /// deadline.
+        var doubtAcceptedAt: Instant?
+
+        /// The time at which the request is decided again, though nothing has happened.
+        var decisionTime: Instant { min(doubtAcceptedAt ?? need.deadline, need.deadline) }
     }
 
     private(set) var byID: [WaiterID: Waiter] = [:]
@@ -15,13 +21,13 @@ struct Waiters: Equatable, Sendable {
 
     var isEmpty: Bool { byID.isEmpty }
 
-    /// The earliest deadline of all waiters.
-    private(set) var earliestDeadline: Instant?
+    /// The earliest time at which a waiter is decided again.
+    private(set) var earliestDecision: Instant?
 
     mutating func add(_ id: WaiterID, _ waiter: Waiter) {
         byID[id] = waiter
         order.append(id)
-        earliestDeadline = min(earliestDeadline ?? waiter.need.deadline, waiter.need.deadline)
+        earliestDecision = min(earliestDecision ?? waiter.decisionTime, waiter.decisionTime)
     }
 
     /// Removes a waiter.
@@ -30,7 +36,7 @@ struct Waiters: Equatable, Sendable {
     mutating func remove(_ id: WaiterID) -> Bool {
         guard byID.removeValue(forKey: id) != nil else { return false }
         order.removeAll { $0 == id }
-        earliestDeadline = byID.values.map(\.need.deadline).min()
+        earliestDecision = byID.values.map(\.decisionTime).min()
         return true
     }
 
@@ -48,8 +54,17 @@ struct Waiters: Equatable, Sendable {
             }
         }
         order = remaining
-        earliestDeadline = byID.values.map(\.need.deadline).min()
+        earliestDecision = byID.values.map(\.decisionTime).min()
         return effects
+    }
+
+    /// Lets the requests wait for a newer token until their deadline, if they have accepted a token in doubt
+    /// by `now` and there is none to serve.
+    mutating func withdrawAcceptance(at now: Instant) {
+        for (id, waiter) in byID {
+            if let time = waiter.doubtAcceptedAt, time <= now { byID[id]?.doubtAcceptedAt = nil }
+        }
+        earliestDecision = byID.values.map(\.decisionTime).min()
     }
 
     /// Returns the reason of the longest waiting request for `variant`.

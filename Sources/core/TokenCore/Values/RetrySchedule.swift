@@ -110,6 +110,11 @@ package enum RetrySchedule {
     /// The time during which a token served in doubt must not be rejected, 60 seconds.
     static let trial = Duration.seconds(60)
 
+    /// The time a request waits for a token to replace one in doubt, 1.5 seconds.
+    ///
+    /// It is longer than token endpoints usually take.
+    static let waitInDoubt = Duration.milliseconds(1500)
+
     /// Returns the last moment for a retry that must precede `end`.
     ///
     /// It is ten seconds before `end`. Within those ten seconds it is after half of the rest, so that a few

@@ -58,6 +58,52 @@ import Testing
         #expect(script.fail(refresh, .busy).reply(to: waiter)?.secret == SessionScript.accessToken)
     }
 
+    @Test(.holds("89"))
+    func `a token in doubt does not wait long for a request that gets no answer`() {
+        var script = SessionScript.ready(lifetime: .seconds(3600))
+        let (_, begin) = script.get(Self.mail)
+        _ = rotate(&script, begin, 600)
+        // The request for another scope gets no answer.
+        let (_, silent) = script.get(TokenVariant(scopes: ["calendar"], audience: nil))
+        #expect(silent.sendsRequest)
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter) == nil)
+        let asked = script.moment.now
+        #expect(script.sleepUntilWake().reply(to: waiter)?.secret == SessionScript.accessToken)
+        #expect(script.moment.now - asked < .seconds(2))
+        // Those that follow do not wait at all.
+        let (next, served) = script.get()
+        #expect(served.reply(to: next)?.secret == SessionScript.accessToken)
+    }
+
+    @Test func `a token that the server has probably ended waits until the deadline`() {
+        var script = SessionScript.ready(lifetime: .seconds(3600))
+        let (_, begin) = script.get(Self.mail)
+        _ = rotate(&script, begin, 600)
+        _ = script.get(reportsRefusals: true)
+        let (_, refresh) = script.refuse(SessionScript.accessToken)
+        _ = rotate(&script, refresh, 601)
+        let (_, silent) = script.get(TokenVariant(scopes: ["calendar"], audience: nil))
+        #expect(silent.sendsRequest)
+        let (waiter, _) = script.get(Self.mail)
+        script.advance(by: .seconds(20))
+        #expect(script.tick().reply(to: waiter) == nil)
+        script.advance(by: .seconds(10))
+        #expect(script.tick().reply(to: waiter)?.secret?.rawValue == 600)
+    }
+
+    @Test func `a token rejected during the wait is not served, and the request waits on`() {
+        var script = SessionScript.ready(lifetime: .seconds(3600))
+        let (_, begin) = script.get(Self.mail)
+        _ = rotate(&script, begin, 600)
+        _ = script.get(TokenVariant(scopes: ["calendar"], audience: nil))
+        let (waiter, _) = script.get()
+        _ = script.refuse(SessionScript.accessToken)
+        script.advance(by: .seconds(2))
+        #expect(script.tick().reply(to: waiter) == nil)
+        #expect(script.session.wakeTime.map { $0 > script.moment.now } == true)
+    }
+
     @Test func `doubt survives a restart`() {
         var script = SessionScript.ready()
         let (_, begin) = script.get(Self.mail)
