@@ -17,10 +17,14 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
     guard let object = value.object else { return }
     let answers = [
         ProcessorTime.limited("a token answer") { try? TokenResponse(object) },
-        ProcessorTime.limited("a back end's answer") { try? TokenResponse(object, JSONRules.Fields()) },
-        ProcessorTime.limited("a wrapped answer") { try? wrappedRules.tokens(in: object, .refresh) },
+        ProcessorTime.limited("a back end's answer") {
+            try? TokenResponse(object, TokenResponseFormat(.camelCase))
+        },
+        ProcessorTime.limited("a wrapped answer") {
+            try? wrappedRules.responses.tokens(in: object, isLogin: false)
+        },
         ProcessorTime.limited("a saved answer") { savedTokens(bytes) },
-        ProcessorTime.limited("a pool's answer") { try? TokenResponse(cognito: object) },
+        ProcessorTime.limited("a pool's answer") { try? TokenResponse(object, .cognito) },
     ]
     for answer in answers.compactMap(\.self) {
         let shown = [answer.accessToken, answer.idToken].compactMap(\.self)
@@ -48,8 +52,8 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
 /// The rules of a back end that wraps its answers.
 private let wrappedRules: JSONRules = {
     var rules = JSONRules.common
-    rules.envelope = JSONPath(["data"])
-    rules.errorCode = JSONPath(["error", "code"])
+    rules.responses.envelope = JSONPath(["data"])
+    rules.responses.errorCode = JSONPath(["error", "code"])
     return rules
 }()
 

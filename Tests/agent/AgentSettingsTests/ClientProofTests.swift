@@ -114,8 +114,8 @@ struct ClientProofTests {
         (
             #"client_authentication = "jwt""#,
             [
-                "client_authentication: \"jwt\" is not one of automatic, basic, post, private_key_jwt, "
-                    + "client_secret_jwt, tls"
+                "client_authentication: \"jwt\" is not one of automatic, basic, post, basic_id, basic_secret, "
+                    + "private_key_jwt, client_secret_jwt, tls"
             ]
         ),
         (

@@ -65,8 +65,8 @@ struct JSONSettingsTests {
     ) throws {
         for preset in ["signaling", "ecall"] {
             let address = "preset = \"\(preset)\"\nbase_url = \"https://api.example\"\n"
-            let usual = try backEnd(address).rules.fields.expiresInUnit
-            #expect(try backEnd(address + key).rules.fields.expiresInUnit == unit ?? usual)
+            let usual = try backEnd(address).rules.responses.lifetimeUnit
+            #expect(try backEnd(address + key).rules.responses.lifetimeUnit == unit ?? usual)
         }
     }
 
@@ -120,9 +120,9 @@ struct JSONSettingsTests {
     func `an envelope is a place`(written: String, steps: [String]) throws {
         let keys = "refresh_url = \"https://api.example/r\"\nenvelope = \(written)\nerror_code = \(written)\n"
         let rules = try backEnd(keys).rules
-        #expect(rules.envelope == JSONPath(steps))
-        #expect(rules.errorCode == JSONPath(steps))
-        #expect(try settings(keys).sessions.first?.jsonResponsePaths == rules.places)
+        #expect(rules.responses.envelope == JSONPath(steps))
+        #expect(rules.responses.errorCode == JSONPath(steps))
+        #expect(try settings(keys).sessions.first?.jsonResponsePaths == rules.responses.paths(isLogin: false))
     }
 
     @Test(arguments: ["\"\"", "\"a..b\"", "[]", "[\"a\", 1]", "3", "\"a.b.c.d.e.f.g.h.i\"", "{ a = 1 }"])
@@ -152,7 +152,7 @@ struct JSONSettingsTests {
         #expect(
             backEnd.codeStep == CodeDeliveryStep(url: "https://api.example/c", carriedMembers: ["attemptId"])
         )
-        #expect(backEnd.rules.fields.code == "otp")
+        #expect(backEnd.rules.credentials.code == "otp")
     }
 
     private static let beside = """

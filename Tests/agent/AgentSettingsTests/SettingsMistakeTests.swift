@@ -142,7 +142,7 @@ struct SettingsMistakeTests {
         ),
         (
             "https://login.example/{tenantid}/v2.0",
-            "must be the issuer of one tenant: a template with {…} is not supported"
+            "a template with {tenantid} requires metadata_url"
         ),
         ("ftp://id.example", "must begin with https://"),
         ("https://me:pw@id.example", "must not contain a user name or password"),

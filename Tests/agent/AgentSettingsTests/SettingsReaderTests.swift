@@ -4,6 +4,7 @@ import OAuthClient
 import ServerSettings
 import TestSupport
 import Testing
+import Text
 import TokenCore
 
 @testable import AgentSettings
@@ -87,11 +88,11 @@ struct SettingsReaderTests {
     )
     func `the unit of lifetimes reaches the server's profile`(key: String, unit: LifetimeUnit) throws {
         let configured = try #require(try read(session(key)).sessions.first)
-        #expect(configured.profile { _ in SecretID(rawValue: 0) }.dialect.lifetimeUnit == unit)
+        #expect(configured.profile { _ in SecretID(rawValue: 0) }.dialect.responses.lifetimeUnit == unit)
         let endpoints = "kind = \"oauth2\"\nclient_id = \"c\"\ntoken_endpoint = \"https://id.example/t\"\n"
         let text = "[session.o]\n\(endpoints)flow = \"import\"\n\(key)\n"
         let other = try #require(try read(text).sessions.first)
-        #expect(other.profile { _ in SecretID(rawValue: 0) }.dialect.lifetimeUnit == unit)
+        #expect(other.profile { _ in SecretID(rawValue: 0) }.dialect.responses.lifetimeUnit == unit)
     }
 
     @Test func `how a server differs reaches the server's profile`() throws {
@@ -103,19 +104,87 @@ struct SettingsReaderTests {
             refresh_parameters = { redirect_uri = "https://x.example/" }
             grant_type = "account_credentials"
             keep = ["instance_url"]
+            token_request = { format = "json", headers = { X-App = "a" }, names = { client_id = "key" } }
+            authorization_names = { client_id = "app" }
+            redirect_name = "my-app"
+            callback = { code = "authCode", keep = ["realmId"] }
+            refresh_endpoint = "https://id.example/refresh"
+            envelope = "data"
+            login_envelope = "meta"
+            fields = { access_token = "at", id_token = "idt", scope = "rights", token_type = "sort" }
+            error_code = "error.code"
+            success = { member = "status", value = 0 }
+            lifetime = { zero = "never", assumed = "1h" }
+            revocation = { endpoint = "https://id.example/apps/{client_id}", method = "DELETE", token = "access_token", format = "json", name = "access_token" }
             """
         let configured = try #require(try read(session(keys)).sessions.first)
         let dialect = configured.profile { _ in SecretID(rawValue: 0) }.dialect
-        #expect(dialect.scopeSeparator == .comma && !dialect.usesPKCE && dialect.loginOverCodes == ["gone"])
+        #expect(
+            dialect.responses.scopeSeparator == .comma && !dialect.usesPKCE
+                && dialect.loginOverCodes == ["gone"]
+        )
         #expect(dialect.tokenParameters == ["account_id": "7"])
         #expect(dialect.refreshParameters == ["redirect_uri": "https://x.example/"])
-        #expect(dialect.clientGrantType == "account_credentials" && dialect.keptMembers == ["instance_url"])
+        #expect(
+            dialect.clientGrantType == "account_credentials"
+                && dialect.responses.keptMembers == ["instance_url"]
+        )
+        #expect(dialect.requests.placement == .json && dialect.requests.headers == ["X-App": "a"])
+        #expect(dialect.requests.names == ["client_id": "key"])
+        #expect(dialect.redirects.names == ["client_id": "app"] && dialect.redirects.redirectName == "my-app")
+        #expect(dialect.redirects.code == "authCode" && dialect.redirects.keptParameters == ["realmId"])
+        #expect(dialect.renewalURL == "https://id.example/refresh")
+        let responses = dialect.responses
+        #expect(responses.envelope == JSONPath(["data"]) && responses.loginEnvelope == JSONPath(["meta"]))
+        #expect(responses.names.tokens == ["at", "refresh_token", "idt"])
+        #expect(responses.names.scope == "rights" && responses.names.tokenType == "sort")
+        #expect(responses.errorCode == JSONPath(["error", "code"]))
+        #expect(responses.success == TokenResponseFormat.SuccessMark(try #require(JSONPath(["status"])), "0"))
+        #expect(responses.zeroMeansNever && responses.assumedLifetime == .seconds(3600))
+        #expect(dialect.revocation?.address(of: "t", client: "a/b") == "https://id.example/apps/a%2Fb")
+        #expect(configured.endings == ["https://id.example"])
+    }
+
+    @Test func `a token that is prolonged takes the place of a refresh token`() throws {
+        let keys = """
+            client_secret = "s"
+            [session.work.prolong]
+            endpoint = "https://graph.example/refresh"
+            parameters = { grant_type = "prolong", token = "{access_token}" }
+            [session.work.prolong.first]
+            endpoint = "https://graph.example/first"
+            method = "POST"
+            parameters = { secret = "{client_secret}", token = "{access_token}" }
+            """
+        let configured = try #require(try read(session(keys)).sessions.first)
+        let dialect = configured.profile { _ in SecretID(rawValue: 0) }.dialect
+        #expect(
+            dialect.renewalURL == "https://graph.example/refresh" && dialect.responses.prolongsAccessToken
+        )
+        let prolonging = try #require(dialect.prolonging)
+        #expect(prolonging.request.usesGet && prolonging.first?.usesGet == false)
     }
 
     @Test(arguments: [
         "scope_separator = \";\"", "pkce = \"no\"", "token_parameters = { code = \"x\" }",
         "token_parameters = { redirect_uri = \"x\" }", "refresh_parameters = { refresh_token = \"x\" }",
         "token_parameters = { n = 1 }", "keep = [\"refresh_token\"]", "login_over = \"x\"",
+        "token_request = { format = \"xml\" }", "token_request = { headers = { Host = \"x\" } }",
+        "token_request = { headers = { X-A = \"x\", x-a = \"y\" } }",
+        "token_request = { names = { id = \"x\" } }",
+        "token_request = { names = { client_id = \"x\", code = \"x\" } }", "token_request = { name = {} }",
+        "authorization_names = { code = \"x\" }", "callback = { keep = [\"state\"] }",
+        "callback = { code = \"auth\", keep = [\"auth\"] }", "refresh_endpoint = \"http://id.example/\"",
+        "fields = { access_token = \"x\", scope = \"x\" }", "fields = { username = \"x\" }",
+        "success = { member = \"ok\" }", "success = { member = \"ok\", value = [1] }",
+        "success = { value = 1 }",
+        "lifetime = { zero = \"x\" }", "lifetime = { assumed = \"0s\" }", "lifetime = { unit = \"s\" }",
+        "prolong = { endpoint = \"https://id.example/\", parameters = { a = \"b\" } }", "prolong = {}",
+        "revocation = { endpoint = \"https://id.example/{token}\" }",
+        "prolong = { endpoint = \"https://x.example/\", parameters = { a = \"{access_token}\", b = \"{client_secret}\" } }",
+        "revocation = { endpoint = \"https://id.example/\", method = \"GET\" }",
+        "revocation = { endpoint = \"http://id.example/\" }",
+        "revocation = { endpoint = \"https://id.example/\", format = \"path\" }",
     ])
     func `a difference that is none is a mistake`(key: String) {
         #expect(complaints(session(key)).count == 1, "\(complaints(session(key)))")
@@ -355,8 +424,8 @@ struct SettingsReaderTests {
             deviceAuthorization: "https://gh.example/device"
         )
         var rules = JSONRules.signaling
-        rules.fields.refreshToken = "token"
-        rules.keptMembers = ["userId"]
+        rules.responses.names.refreshToken = "token"
+        rules.responses.keptMembers = ["userId"]
         rules.refreshCodes = ["too_old"]
         rules.logoutCodes = ["token_revoked"]
         rules.logoutSendsRefreshToken = true

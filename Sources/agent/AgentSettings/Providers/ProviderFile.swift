@@ -140,6 +140,8 @@ package struct ProviderFile: Equatable, Sendable {
         let keys = session.entries.filter { !written($0.key) }.compactMap { entry -> TOMLTable.Entry? in
             var lacking: Set<String> = []
             let value = entry.value.filled(with: given, &lacking)
+            // Other names are filled in later, such as {tenantid} in an issuer.
+            lacking.formIntersection(values.map(\.name))
             // Helpers find the session by its address without these too.
             if entry.key != "hosts" { missing.formUnion(lacking) }
             return lacking.isEmpty

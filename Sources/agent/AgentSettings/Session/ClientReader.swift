@@ -202,9 +202,9 @@ private enum ClientConfigurationKeys {
     static func needed(by method: ClientAuthenticationMethod) -> [[String]] {
         switch method {
         // A public client may choose how it would send a secret.
-        case .automatic, .basic, .post: []
+        case .automatic, .basic, .post, .basicID: []
         case .privateKeyJWT: [keys + assertions]
-        case .clientSecretJWT: [secrets]
+        case .clientSecretJWT, .basicSecret: [secrets]
         case .tls: [[certificate], keys]
         }
     }
@@ -212,7 +212,8 @@ private enum ClientConfigurationKeys {
     /// Returns the keys that have an effect with `method`.
     static func used(by method: ClientAuthenticationMethod) -> [String] {
         switch method {
-        case .automatic, .basic, .post: secrets
+        case .automatic, .basic, .post, .basicSecret: secrets
+        case .basicID: []
         case .privateKeyJWT: keys + assertions + ofSigners
         case .clientSecretJWT: secrets + [audience]
         case .tls: keys + [certificate]

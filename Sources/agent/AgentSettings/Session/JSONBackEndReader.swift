@@ -89,50 +89,17 @@ struct JSONBackEndReader: SessionPartReading {
 
     private mutating func jsonRules(_ preset: JSONPreset?) -> JSONRules {
         var rules = preset?.rules ?? .common
-        readFields(into: &rules.fields)
-        rules.envelope = place("envelope", table.value("envelope"), such: "data")
-        rules.loginEnvelope = place("login_envelope", table.value("login_envelope"), such: "meta")
-        rules.errorCode = place("error_code", table.value("error_code"), such: "error.code")
-        if let kept = table.strings("keep") { rules.keptMembers = kept }
+        rules.responses = table.tokenResponseFormat(rules.responses) { inner in
+            if let name = inner.string("username") { rules.credentials.username = name }
+            if let name = inner.string("password") { rules.credentials.password = name }
+            if let name = inner.string("code") { rules.credentials.code = name }
+        }
         if let codes = table.strings("refresh_on") { rules.refreshCodes = codes }
         if let codes = table.strings("logout_on") { rules.logoutCodes = codes }
         rules.refreshLogoutCodes = table.strings("logout_on_refresh")
-        if let unit = table.word("expires_in_unit", LifetimeUnit.self) { rules.fields.expiresInUnit = unit }
         if let sends = table.boolean("logout_refresh_token") { rules.logoutSendsRefreshToken = sends }
         if let ends = table.boolean("logout_on_second_refusal") { rules.endsWithSecondRefusal = ends }
         return rules
-    }
-
-    private mutating func readFields(into fields: inout JSONRules.Fields) {
-        guard var reader = table.table("fields") else { return }
-        let places: [(String, WritableKeyPath<JSONRules.Fields, String>)] = [
-            ("username", \.username), ("password", \.password), ("code", \.code),
-            ("access_token", \.accessToken), ("refresh_token", \.refreshToken), ("expires_in", \.expiresIn),
-            ("refresh_expires_in", \.refreshExpiresIn), ("requires_reauth", \.requiresReauth),
-        ]
-        for (key, place) in places {
-            if let name = reader.string(key) { fields[keyPath: place] = name }
-        }
-        // The name states the unit.
-        if fields.expiresIn.bytewise.hasSuffix("_ms") { fields.expiresInUnit = .milliseconds }
-        reader.refuseUnknownKeys()
-    }
-
-    /// Reads a path in a response: names joined by dots, or an array of names if one contains a dot.
-    private func place(_ key: String, _ value: TOMLValue?, such example: String) -> JSONPath? {
-        guard let value else { return nil }
-        let names = value.json.array?.compactMap(\.string)
-        let isComplete = names?.count == value.json.array?.count
-        let place =
-            value.text.flatMap { JSONPath(dotted: $0) } ?? names.flatMap { isComplete ? JSONPath($0) : nil }
-        if place == nil {
-            table.report(
-                key,
-                "must be at most \(JSONPath.longest) names joined by dots, such as \"\(example)\", "
-                    + "or an array of names"
-            )
-        }
-        return place
     }
 
     // MARK: Constants

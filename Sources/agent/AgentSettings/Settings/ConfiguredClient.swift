@@ -70,6 +70,8 @@ package struct ConfiguredClient: Equatable, Sendable {
         case .automatic: ClientProof(secret: secret)
         case .basic: ClientProof(secret: secret, .basic)
         case .post: ClientProof(secret: secret, .post)
+        case .basicID: .basicID
+        case .basicSecret: ClientProof(secret: secret, .basicSecret)
         case .clientSecretJWT: secret.map { .secretAssertion($0, assertionAudience) } ?? .none
         case .privateKeyJWT:
             key.map { .keyAssertion(AssertionKey($0, identifier: keyID), assertionAudience) }
@@ -132,6 +134,8 @@ package enum ClientAuthenticationMethod: String, CaseIterable, Sendable {
     case automatic
     case basic
     case post
+    case basicID = "basic_id"
+    case basicSecret = "basic_secret"
     case privateKeyJWT = "private_key_jwt"
     case clientSecretJWT = "client_secret_jwt"
     case tls

@@ -78,7 +78,10 @@ extension ConfiguredSession {
 
     /// The origins of configured URLs at which its tokens are revoked or its session is ended.
     package var endings: [String] {
-        var written = [endpoints.revocation, endpoints.endSession]
+        var written = [
+            endpoints.revocation, endpoints.endSession,
+            responses.dialect.revocation?.address(of: "x", client: "x"),
+        ]
         if case .json(let backEnd) = server { written.append(backEnd.logoutURL) }
         if case .oauth2(let fixed) = server { written += [fixed.revocation, fixed.endSession] }
         let origins = written.compactMap { text in text.flatMap { (try? EndpointURL($0))?.origin } }
@@ -116,7 +119,7 @@ extension ConfiguredSession {
     ///
     /// The standard kinds have no such member: only the authorization server itself ends their logins.
     package var jsonResponsePaths: JSONResponsePaths {
-        if case .json(let json) = server { return json.rules.places }
+        if case .json(let json) = server { return json.rules.responses.paths(isLogin: false) }
         return JSONResponsePaths(loginDemand: server.identity.kind == .cognito ? "requiresReauth" : nil)
     }
 

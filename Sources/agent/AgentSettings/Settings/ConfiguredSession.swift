@@ -49,39 +49,7 @@ package struct TokenResponseSettings: Equatable, Sendable {
     init(reading table: inout TableReader) {
         bindsTokens = table.boolean("dpop") ?? false
         requiresIDToken = table.word("id_token", IDTokenRequirement.self) == .required
-        dialect.lifetimeUnit = table.word("expires_in_unit", LifetimeUnit.self) ?? .seconds
-        dialect.scopeSeparator = table.word("scope_separator", ServerDialect.ScopeSeparator.self) ?? .space
-        dialect.usesPKCE = table.boolean("pkce") ?? true
-        dialect.loginOverCodes = table.strings("login_over") ?? []
-        dialect.tokenParameters = TokenResponseSettings.parameters(
-            "token_parameters",
-            besides: ServerDialect.ownParameters,
-            &table
-        )
-        dialect.refreshParameters = TokenResponseSettings.parameters(
-            "refresh_parameters",
-            besides: ServerDialect.ownRefreshParameters,
-            &table
-        )
-        dialect.clientGrantType = table.string("grant_type")
-        dialect.keptMembers = table.strings("keep") ?? []
-        if dialect.keptMembers.contains(where: { ServerDialect.secretMembers.contains($0.bytewise) }) {
-            table.report("keep", "must not contain a token, which the session keeps anyway")
-        }
-    }
-
-    /// Reads parameters of token requests, none of which the agent sets itself.
-    private static func parameters(
-        _ key: String,
-        besides own: Set<ByteText>,
-        _ table: inout TableReader
-    ) -> [String: String] {
-        var inner = table.table(key)
-        let parameters = inner?.texts() ?? [:]
-        for name in parameters.keys.sorted() where own.contains(name.bytewise) {
-            table.report(key, "must not contain \(name), which the agent sets itself")
-        }
-        return parameters
+        dialect = table.dialect()
     }
 }
 

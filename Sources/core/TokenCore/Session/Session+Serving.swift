@@ -345,10 +345,7 @@ extension Session {
         guard login?.coexistence == .unknown, let token = lastResort(for: need, at: now) else { return nil }
         let life = token.life(isID: need.wantsIDToken)
         guard life.lasts(requiredLifetime(of: life, for: need), from: now) else { return nil }
-        switch token.standing {
-        case .doubtful, .onTrial: return token
-        case .good, .possiblyExpired, .refused: return nil
-        }
+        return token.standing.isInDoubt && token.standing != .possiblyExpired ? token : nil
     }
 
     /// Returns the time from which the token in doubt is served to `need`, or `nil` if there is none.

@@ -63,7 +63,7 @@ struct AccessPortal: Sendable {
     func logOut(_ token: SecretID) async throws(RefreshFailure) {
         let url = try url("/logout")
         var request = try request(to: url, showing: token)
-        request.json = try JSONRequestBody { _ in }
+        request.json = JSONRequestBody { _ in }
         let reply = try await tools.send(request)
         guard (200..<300).contains(reply.status) else { throw failure(reply, from: url) }
     }

@@ -125,7 +125,7 @@ struct IdentityCenterServer: AuthorizationServer {
             leftover = RescuableRefreshToken(object, .identityCenter, requestedAt: requestedAt)
             let answer: TokenResponse
             do throws(TokenResponse.Problem) {
-                answer = try TokenResponse(identityCenter: object)
+                answer = try TokenResponse(object, .identityCenter)
             } catch {
                 throw error.failure(of: "IAM Identity Center")
             }

@@ -59,22 +59,3 @@ struct IdentityCenterTokenService: Sendable {
         return failure
     }
 }
-
-extension TokenResponse {
-    /// Reads the response of CreateToken, without its ID token, which Amazon does not use.
-    init(identityCenter object: JSONObject) throws(Problem) {
-        guard let accessToken = try TokenResponse.token("accessToken", in: object) else {
-            throw Problem(message: "the response has no accessToken")
-        }
-        self.accessToken = accessToken
-        tokenType = "Bearer"
-        try setType(object["tokenType"]?.string ?? tokenType)
-        refreshToken = try RefreshTokenMemberNames.identityCenter.refreshToken(in: object)
-        setLifetime(object["expiresIn"])
-    }
-}
-
-extension RefreshTokenMemberNames {
-    /// The members of IAM Identity Center, which does not state the lifetime of a refresh token.
-    static let identityCenter = RefreshTokenMemberNames(token: "refreshToken", lifetimes: [])
-}

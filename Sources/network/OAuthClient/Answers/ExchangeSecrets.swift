@@ -39,8 +39,8 @@ final class ExchangeSecrets: Sendable {
             "Session", "SECRET_BLOCK", "client_secret", "registration_access_token",
         ]
 
-        /// Creates the names that `kind` uses.
-        init(_ kind: ServerProfile.Kind) {
+        /// Creates the names that a server of `kind` with `dialect` uses.
+        init(_ kind: ServerProfile.Kind, _ dialect: ServerDialect = ServerDialect()) {
             if case .gitHubApp = kind { secret.insert("token") }
             if [.identityCenter, .awsRole].contains(kind.identity.kind) {
                 harmless.formUnion(["clientId", "clientName", "clientType", "grantType", "startUrl"])
@@ -49,12 +49,13 @@ final class ExchangeSecrets: Sendable {
                     "sessionToken",
                 ])
             }
+            secret.formUnion(dialect.responses.names.tokens.map(\.bytewise))
             guard case .json(let backEnd) = kind else { return }
-            let fields = backEnd.rules.fields
+            let names = backEnd.rules.credentials
             let carried = backEnd.codeStep?.carriedMembers ?? []
-            secret.formUnion(([fields.accessToken, fields.refreshToken] + carried).map(\.bytewise))
-            harmless.formUnion(([fields.username] + backEnd.constants.harmlessNames).map(\.bytewise))
-            harmless.subtract([fields.password.bytewise, fields.code.bytewise])
+            secret.formUnion((backEnd.rules.responses.names.tokens + carried).map(\.bytewise))
+            harmless.formUnion(([names.username] + backEnd.constants.harmlessNames).map(\.bytewise))
+            harmless.subtract([names.password.bytewise, names.code.bytewise])
             harmless.subtract(secret)
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import Text
 import TokenCore
 
@@ -46,8 +47,11 @@ struct ReportedOAuthError: Equatable, Sendable {
 
     /// Returns whether a body without tokens names an error in another format than OAuth's: an object or a
     /// list.
-    static func isNamed(in object: JSONObject) -> Bool {
-        guard ["access_token", "refresh_token"].allSatisfy({ object[$0] == nil }) else { return false }
+    static func isNamed(
+        in object: JSONObject,
+        besides names: TokenResponseFormat.MemberNames = TokenResponseFormat.MemberNames()
+    ) -> Bool {
+        guard [names.accessToken, names.refreshToken].allSatisfy({ object[$0] == nil }) else { return false }
         return containers.contains { name in
             object[name].map { $0.object?.members.isEmpty == false || $0.array?.isEmpty == false } ?? false
         }

@@ -20,7 +20,7 @@ enum TokenLifetime {
         let clock = answer.serverTime ?? now
         let told = answer.expiresIn ?? answer.expiresAt.flatMap { LifetimeParser.positive($0 - clock) }
         guard let claims = JWTParts(answer.accessToken)?.claims, let expiry = claims.seconds("exp") else {
-            return told
+            return told ?? answer.assumedLifetime
         }
         guard let told else { return ofNewToken(claims, until: expiry, at: now) }
         if let whole = claims.wholeLife { return min(.seconds(whole), told) }

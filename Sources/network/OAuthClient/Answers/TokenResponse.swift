@@ -24,10 +24,12 @@ struct TokenResponse: Equatable, Sendable {
     var expiresIn: Duration?
     /// The expiry time, if the response states it instead of ``expiresIn``.
     var expiresAt: WallTime?
+    /// The lifetime if neither the response nor the token states one.
+    var assumedLifetime: Duration?
     var refreshExpiresIn: Duration?
     /// The `Date` of the response, if the caller has set it.
     var serverTime: WallTime?
-    /// The members that the session keeps and shows (``ServerDialect/keptMembers``).
+    /// The members that the session keeps and shows (``TokenResponseFormat/keptMembers``).
     var kept: [String: String] = [:]
     /// The warnings for the user about the response.
     var remarks: [GrantWarning] = []
@@ -48,51 +50,39 @@ struct TokenResponse: Equatable, Sendable {
         }
     }
 
-    /// Reads the known members.
+    /// Reads the known members of `object`, which is the one in the envelope of the response.
     ///
     /// Unknown members are ignored, and duplicate ones are rejected.
     ///
     /// - Parameters:
-    ///   - reply: The body.
+    ///   - object: The object with the tokens.
+    ///   - format: The names and units of its members.
     ///   - isBound: Whether the request proved possession of a key. A token that is not bound to the key is
     ///     then rejected (RFC 9449 §5).
     ///   - isExchanged: Whether the response belongs to a token exchange, which may return a token of another
     ///     kind.
-    ///   - dialect: The server's unit of lifetimes and separator of scopes.
-    /// - Throws: The reason the body is not a token response.
-    init(
-        _ reply: TokenResponseBody,
-        isBound: Bool = false,
-        isExchanged: Bool = false,
-        dialect: ServerDialect = ServerDialect()
-    ) throws(Problem) {
-        try self.init(reply.object, isBound: isBound, isExchanged: isExchanged, dialect: dialect)
-        note(reply)
-    }
-
-    /// Reads the object alone, like ``init(_:isBound:isExchanged:dialect:)``.
+    /// - Throws: The reason the object is not a token response.
     init(
         _ object: JSONObject,
+        _ format: TokenResponseFormat = TokenResponseFormat(),
         isBound: Bool = false,
-        isExchanged: Bool = false,
-        dialect: ServerDialect = ServerDialect()
+        isExchanged: Bool = false
     ) throws(Problem) {
-        guard let accessToken = try TokenResponse.token("access_token", in: object) else {
-            throw Problem(message: "the response has no access_token")
+        let names = format.names
+        guard let accessToken = try TokenResponse.token(names.accessToken, in: object) else {
+            throw Problem(message: "the response has no \(names.accessToken)")
         }
         self.accessToken = accessToken
-        refreshToken = try RefreshTokenMemberNames.standard.refreshToken(in: object)
-        (idToken, idTokenProblem) = TokenResponse.idToken("id_token", in: object)
-        tokenType = object["token_type"]?.string ?? "Bearer"
+        refreshToken = try format.refreshToken(in: object)
+        if let name = names.idToken { (idToken, idTokenProblem) = TokenResponse.idToken(name, in: object) }
+        tokenType = names.tokenType.flatMap { object[$0]?.string } ?? "Bearer"
         if isExchanged { try readExchanged(object) }
         try setType(tokenType, isBound: isBound)
-        scope = try TokenResponse.scope(object["scope"], separatedBy: dialect.scopeSeparator)
-        setLifetime(object["expires_in"], in: dialect.lifetimeUnit)
-        kept = object.shown(dialect.keptMembers)
-        if expiresIn == nil { readEnd(object) }
-        var members = RefreshTokenMemberNames.standard
-        members.unit = dialect.lifetimeUnit
-        refreshExpiresIn = members.lifetime(in: object)
+        scope = try names.scope.flatMap { name throws(Problem) in
+            try TokenResponse.scope(object[name], separatedBy: format.scopeSeparator)
+        }
+        readLifetime(object, format)
+        refreshExpiresIn = format.refreshLifetime(in: object)
     }
 
     /// Adds the warning about the body that the tokens come from, if it has a defect.
@@ -100,29 +90,28 @@ struct TokenResponse: Equatable, Sendable {
         if let defect = reply.defect { remarks.append(.defect(defect, isSalvaged: reply.isSalvaged)) }
     }
 
-    /// Reads the lifetime.
+    /// Reads the lifetime or the expiry, or uses the lifetime that `format` assumes if there is neither.
+    private mutating func readLifetime(_ object: JSONObject, _ format: TokenResponseFormat) {
+        let value = object[format.names.expiresIn]
+        if format.zeroMeansNever, let value, ["0", "\"0\""].contains(value.text) { return }
+        setLifetime(value, in: format.lifetimeUnit)
+        for name in format.names.expiry where expiresIn == nil && expiresAt == nil {
+            guard let value = object[name] else { continue }
+            expiresAt = LifetimeParser.time(value)
+            // `expires` is a time or a lifetime.
+            if expiresAt == nil, name == "expires" { setLifetime(value) }
+        }
+        assumedLifetime = format.assumedLifetime
+    }
+
+    /// Reads a lifetime.
     ///
     /// An impossible lifetime is ignored, with a warning.
-    mutating func setLifetime(_ value: JSONValue?, in unit: LifetimeUnit = .seconds) {
+    private mutating func setLifetime(_ value: JSONValue?, in unit: LifetimeUnit = .seconds) {
         let told = LifetimeParser.read(value, in: unit)
         expiresIn = told.flatMap(LifetimeParser.positive)
         if let told, expiresIn == nil {
             remarks.append(.lifetimeIgnored("a lifetime of \(told.wholeSeconds) s"))
-        }
-    }
-
-    /// Reads the expiry under other names.
-    ///
-    /// `expires_at` is a time, and `expires` is a time or a lifetime.
-    private mutating func readEnd(_ object: JSONObject) {
-        for name in ["expires_at", "expires"] {
-            guard let value = object[name] else { continue }
-            if let time = LifetimeParser.time(value) {
-                expiresAt = time
-            } else if name == "expires" {
-                setLifetime(value)
-            }
-            if expiresAt != nil || expiresIn != nil { return }
         }
     }
 
@@ -209,7 +198,7 @@ struct TokenResponse: Equatable, Sendable {
     /// Reads a string with separators, or the array of strings that some vendors send.
     private static func scope(
         _ value: JSONValue?,
-        separatedBy separator: ServerDialect.ScopeSeparator
+        separatedBy separator: TokenResponseFormat.ScopeSeparator
     ) throws(Problem) -> [String]? {
         let words: [Substring]
         switch value {

@@ -1,37 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import Text
 import TokenCore
-
-/// The names of the tokens in the token responses of one kind of server.
-struct TokenMemberNames: Equatable, Sendable {
-    var accessToken: String
-    var refreshToken: String
-    /// The object that contains both tokens, or `nil` for the response itself.
-    var envelope: JSONPath?
-
-    /// The names of RFC 6749 §5.1.
-    static let standard = TokenMemberNames(accessToken: "access_token", refreshToken: "refresh_token")
-    static let cognito = TokenMemberNames(
-        accessToken: "AccessToken",
-        refreshToken: "RefreshToken",
-        envelope: JSONPath(["AuthenticationResult"])
-    )
-    static let identityCenter = TokenMemberNames(accessToken: "accessToken", refreshToken: "refreshToken")
-
-    fileprivate var names: [String] { [accessToken, refreshToken] }
-
-    /// Returns whether `object` itself has both tokens.
-    func hasBothTokens(_ object: JSONObject) -> Bool {
-        names.allSatisfy { object[$0]?.string?.utf8.isEmpty == false }
-    }
-
-    /// Returns whether the response `object` has both tokens in its envelope.
-    fileprivate func areBoth(in object: JSONObject) -> Bool {
-        guard let envelope else { return hasBothTokens(object) }
-        return object[envelope]?.object.map(hasBothTokens) ?? false
-    }
-}
 
 /// The object in the body of a token response.
 ///
@@ -65,16 +36,19 @@ struct TokenResponseBody: Equatable, Sendable {
     static let empty = TokenResponseBody(object: JSONObject(), defect: nil)
 
     /// Reads the body of `reply`, or returns `nil` if it has no object.
-    init?(_ reply: ServerResponse, _ members: TokenMemberNames) {
+    ///
+    /// `isLogin` says whether it is the response to a login.
+    init?(_ reply: ServerResponse, _ format: TokenResponseFormat, isLogin: Bool = false) {
         if let object = reply.jsonObject {
             let hasMark = reply.body.starts(with: ByteOrderMark.bytes)
             self.init(object: object, defect: hasMark ? "begins with a byte order mark" : nil)
             return
         }
         guard reply.status == 200, TokenResponseBody.isSearched(reply) else { return nil }
+        let envelope = format.paths(isLogin: isLogin).envelope
         let found =
-            TokenResponseBody.object(in: reply.body, members)
-            ?? TokenResponseBody.form(in: reply, members)
+            TokenResponseBody.object(in: reply.body, format, in: envelope)
+            ?? (envelope == nil ? TokenResponseBody.form(in: reply, format) : nil)
         guard let found else { return nil }
         ExchangeSecrets.current?.remember(.object(found.object))
         self = found
@@ -91,12 +65,12 @@ struct TokenResponseBody: Equatable, Sendable {
     /// A server that writes its tokens in such a body writes its errors there too.
     static func refusal(in reply: ServerResponse) -> JSONObject? {
         guard isSearched(reply) else { return nil }
+        let tokens = tokenNames(TokenResponseFormat())
         func isRefusal(_ object: JSONObject) -> Bool {
-            ReportedOAuthError(object) != nil
-                && TokenMemberNames.standard.names.allSatisfy { object[$0] == nil }
+            ReportedOAuthError(object) != nil && tokens.allSatisfy { object[$0] == nil }
         }
         let object =
-            object(in: reply.body, agreeingOn: ["error"], not: TokenMemberNames.standard, isRefusal)
+            object(in: reply.body, agreeingOn: ["error"], not: tokens, isRefusal)
             ?? parameters(in: reply.body).flatMap { isRefusal($0) ? $0 : nil }
         if let object { ExchangeSecrets.current?.remember(.object(object)) }
         return object
@@ -107,10 +81,17 @@ struct TokenResponseBody: Equatable, Sendable {
     }
 
     /// Returns the only object with both tokens, which must be at the end of `body`.
-    private static func object(in body: [UInt8], _ members: TokenMemberNames) -> TokenResponseBody? {
-        let needed = decisive.union(members.names.map(\.bytewise))
-        guard let object = object(in: body, agreeingOn: needed, not: members, members.areBoth),
-            !hasError(object)
+    private static func object(
+        in body: [UInt8],
+        _ format: TokenResponseFormat,
+        in envelope: JSONPath?
+    ) -> TokenResponseBody? {
+        let tokens = tokenNames(format)
+        let needed = decisive.union(tokens.map(\.bytewise))
+        let object = object(in: body, agreeingOn: needed, not: tokens) { object in
+            (envelope.map { object[$0]?.object } ?? object).map(format.hasBothTokens) ?? false
+        }
+        guard let object, !hasError(object)
         else { return nil }
         let reason = strictError(in: body).map { " (\($0))" } ?? ""
         return TokenResponseBody(object: object, defect: "is not valid JSON\(reason)", isSalvaged: true)
@@ -121,13 +102,13 @@ struct TokenResponseBody: Equatable, Sendable {
     /// - Parameters:
     ///   - body: A body that is not JSON.
     ///   - needed: The members that may not be repeated with another value.
-    ///   - members: The names that the text before the object may not contain.
+    ///   - names: The names that the text before the object may not contain.
     ///   - isWanted: Returns whether an object is the one to find.
     /// - Returns: The object, or `nil` if there is none beyond doubt.
     private static func object(
         in body: [UInt8],
         agreeingOn needed: Set<ByteText>,
-        not members: TokenMemberNames,
+        not names: [String],
         _ isWanted: (JSONObject) -> Bool
     ) -> JSONObject? {
         var start = 0
@@ -140,7 +121,7 @@ struct TokenResponseBody: Equatable, Sendable {
             guard isWanted(found.members) else { continue }
             guard found.contradictions.isDisjoint(with: needed),
                 body[found.end...].allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }),
-                isHarmless(body[..<next], members)
+                isHarmless(body[..<next], names)
             else { return nil }
             return found.members
         }
@@ -155,10 +136,14 @@ struct TokenResponseBody: Equatable, Sendable {
     }
 
     /// Returns whether `preface` contains no part of a web page and no name of a token.
-    private static func isHarmless(_ preface: ArraySlice<UInt8>, _ members: TokenMemberNames) -> Bool {
+    private static func isHarmless(_ preface: ArraySlice<UInt8>, _ names: [String]) -> Bool {
         let text = String(decoding: preface, as: UTF8.self).bytewise.lowercased
-        let names = members.names.map { $0.bytewise.lowercased }
-        return !(pageMarks + names).contains { text.contains($0) }
+        return !(pageMarks + names.map { $0.bytewise.lowercased }).contains { text.contains($0) }
+    }
+
+    /// Returns the names of the two tokens that show an object to be a token response.
+    private static func tokenNames(_ format: TokenResponseFormat) -> [String] {
+        [format.names.accessToken, format.names.refreshToken]
     }
 
     private static func strictError(in body: [UInt8]) -> JSONError? {
@@ -173,12 +158,12 @@ struct TokenResponseBody: Equatable, Sendable {
     /// Reads a form, whose end must be known.
     ///
     /// RFC 6749 has no such responses, but some servers send them.
-    private static func form(in reply: ServerResponse, _ members: TokenMemberNames) -> TokenResponseBody? {
+    private static func form(in reply: ServerResponse, _ format: TokenResponseFormat) -> TokenResponseBody? {
         // A `+` may be a blank, or a `+` that was not encoded. Access tokens contain no blanks, but refresh
         // tokens may.
-        guard members.envelope == nil, reply.announcesItsEnd, let object = parameters(in: reply.body),
-            members.hasBothTokens(object), !hasError(object),
-            object[members.refreshToken]?.string?.utf8.contains(UInt8(ascii: " ")) == false
+        guard reply.announcesItsEnd, let object = parameters(in: reply.body),
+            format.hasBothTokens(object), !hasError(object),
+            object[format.names.refreshToken]?.string?.utf8.contains(UInt8(ascii: " ")) == false
         else { return nil }
         return TokenResponseBody(object: object, defect: "is a form, not JSON", isSalvaged: true)
     }

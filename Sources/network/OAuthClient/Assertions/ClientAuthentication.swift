@@ -13,6 +13,10 @@ struct ClientAuthentication: Sendable {
         case none
         case basic(SecretID)
         case post(SecretID)
+        /// Basic credentials without a secret.
+        case basicID
+        /// Basic credentials with the secret as the user name, and an empty password.
+        case basicSecret(SecretID)
         case assertion(ClientAssertions)
         case certificate(ClientCertificate)
     }
@@ -47,6 +51,7 @@ struct ClientAuthentication: Sendable {
         switch method {
         case .basic: .basic(secret)
         case .post: .post(secret)
+        case .basicSecret: .basicSecret(secret)
         case .automatic:
             listed.map { $0.contains("client_secret_basic") || !$0.contains("client_secret_post") } ?? true
                 ? .basic(secret) : .post(secret)
@@ -64,9 +69,9 @@ struct ClientAuthentication: Sendable {
     /// The secret shared with the server, with which the server may sign ID tokens.
     var sharedSecret: SecretID? {
         switch proof {
-        case .basic(let secret), .post(let secret): secret
+        case .basic(let secret), .post(let secret), .basicSecret(let secret): secret
         case .assertion(let assertions): assertions.sharedSecret
-        case .none, .certificate: nil
+        case .none, .basicID, .certificate: nil
         }
     }
 
@@ -91,9 +96,8 @@ struct ClientAuthentication: Sendable {
         do {
             switch proof {
             case .none: break
-            case .basic(let secret):
-                let value = try unsafe tools.memory.open(secret) { unsafe basic($0) }
-                request.headers.append(("authorization", value))
+            case .basic, .basicID, .basicSecret:
+                request.headers.append(("authorization", try basicCredentials(tools.memory)))
             case .post(let secret):
                 try unsafe tools.memory.open(secret) { unsafe form.add("client_secret", secret: $0) }
             case .assertion(let assertions):
@@ -211,7 +215,7 @@ struct ClientAuthentication: Sendable {
     /// servers do not decode them. All servers decode a body.
     func rejectionRemedy(_ memory: SealedMemory) -> Remedy? {
         switch proof {
-        case .none, .certificate: return nil
+        case .none, .basicID, .basicSecret, .certificate: return nil
         case .assertion: return ClientAssertions.rejectionRemedy
         case .post: return ClientAuthentication.remedy(suggesting: "basic")
         case .basic(let secret):
@@ -229,15 +233,29 @@ struct ClientAuthentication: Sendable {
         .set("client_id, the client secret, or client_authentication = \"\(method)\"")
     }
 
+    /// Returns the client's Basic credentials (RFC 7617 §2), whatever the way to send its secret.
+    func basicCredentials(_ memory: SealedMemory) throws(RefreshFailure) -> String {
+        guard let secret = sharedSecret else { return basic(clientID.utf8, "".utf8) }
+        do {
+            return try unsafe memory.open(secret) { secret in
+                if case .basicSecret = proof { return unsafe basic(secret, "".utf8) }
+                return unsafe basic(clientID.utf8, secret)
+            }
+        } catch {
+            throw .locked
+        }
+    }
+
     /// Returns Basic credentials.
     ///
     /// Both halves are form-encoded before they are joined, so that `:` and UTF-8 survive.
-    private func basic(_ secret: UnsafeRawBufferPointer) -> String {
-        var pair = Array(FormEncoding.encoded(clientID).utf8)
+    private func basic(_ user: some Collection<UInt8>, _ password: some Collection<UInt8>) -> String {
+        var pair: [UInt8] = []
+        pair.reserveCapacity(3 * (user.count + password.count) + 1)
         defer { pair.wipe() }
-        pair.reserveCapacity(pair.count + 1 + 3 * secret.count)
+        for byte in user { FormEncoding.encode(byte) { pair.append($0) } }
         pair.append(UInt8(ascii: ":"))
-        for index in 0..<secret.count { FormEncoding.encode(unsafe secret[index]) { pair.append($0) } }
+        for byte in password { FormEncoding.encode(byte) { pair.append($0) } }
         return "Basic " + Base64.encoded(pair)
     }
 }

@@ -3,23 +3,6 @@
 import Text
 import TokenCore
 
-extension TokenResponse {
-    /// Reads Amazon's `AuthenticationResult`.
-    init(cognito result: JSONObject) throws(Problem) {
-        guard let accessToken = try TokenResponse.token("AccessToken", in: result) else {
-            throw Problem(message: "the response has no AccessToken")
-        }
-        self.accessToken = accessToken
-        tokenType = "Bearer"
-        try setType(result["TokenType"]?.string ?? tokenType)
-        refreshToken = try RefreshTokenMemberNames.cognito.refreshToken(in: result)
-        (idToken, idTokenProblem) = TokenResponse.idToken("IdToken", in: result)
-        scope = nil
-        setLifetime(result["ExpiresIn"])
-        refreshExpiresIn = RefreshTokenMemberNames.cognito.lifetime(in: result)
-    }
-}
-
 /// The claims about the user in a pool's tokens.
 struct CognitoUserClaims: Equatable {
     var subject: String?

@@ -131,7 +131,7 @@ struct CognitoServer: AuthorizationServer {
     ) throws(RefreshFailure) -> (tokens: GrantedTokens, identity: CognitoUserClaims) {
         var answer: TokenResponse
         do throws(TokenResponse.Problem) {
-            answer = try TokenResponse(cognito: result)
+            answer = try TokenResponse(result, .cognito)
             answer.note(reply)
         } catch {
             throw error.failure(of: "Cognito")

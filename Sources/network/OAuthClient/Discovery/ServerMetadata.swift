@@ -164,7 +164,9 @@ struct ServerMetadata: Equatable, Sendable {
         guard let named = document["issuer"]?.string, !named.isEmpty else {
             throw Problem(message: "the server metadata has no issuer")
         }
-        guard !IssuerNameRules.isTemplate(named) else { throw .template(named) }
+        guard !IssuerNameRules.isTemplate(named) || named.bytewise == issuer?.bytewise else {
+            throw .template(named)
+        }
         guard IssuerNameRules.areSame(named, issuer, match) else {
             throw .otherIssuer(named, than: issuer, url)
         }

@@ -24,10 +24,10 @@ struct RescuableRefreshToken: Equatable, Sendable {
     var requestedAt: Instant
 
     /// Reads `object`, or returns `nil` if it has no refresh token or only one with invalid characters.
-    init?(_ object: JSONObject?, _ members: RefreshTokenMemberNames, requestedAt: Instant) {
-        guard let object, let token = try? members.refreshToken(in: object) else { return nil }
+    init?(_ object: JSONObject?, _ format: TokenResponseFormat, requestedAt: Instant) {
+        guard let object, let token = try? format.refreshToken(in: object) else { return nil }
         refreshToken = token
-        lifetime = members.lifetime(in: object)
+        lifetime = format.refreshLifetime(in: object)
         self.requestedAt = requestedAt
     }
 }

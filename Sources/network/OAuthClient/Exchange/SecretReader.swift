@@ -52,7 +52,7 @@ actor SecretReader {
             switch profile.client.proof {
             case .keyAssertion(let key, _): key.source
             case .certificate(_, let key): key
-            case .none, .secret, .secretAssertion, .externalAssertion: nil
+            case .none, .basicID, .secret, .secretAssertion, .externalAssertion: nil
             }
         self.init(
             source: key ?? profile.client.proof.secret,

@@ -28,7 +28,9 @@ final class GuardedAttempt: Sendable {
     ///
     /// Nothing is recorded of what is said in the clear, so there only a fence needs one.
     static func guarding(_ request: OutgoingRequest) -> GuardedAttempt? {
-        guard request.hasBody, let current, request.url.isTLS || current.fence != nil else { return nil }
+        guard request.hasParameters, let current, request.url.isTLS || current.fence != nil else {
+            return nil
+        }
         return current
     }
 

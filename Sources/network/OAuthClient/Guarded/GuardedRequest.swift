@@ -12,16 +12,16 @@ extension HTTPRequestHead {
         let url = request.url
         var fields = HTTPHeaders(of: request, body)
         fields.add(name: "host", value: url.hostAndPort)
-        if let body { fields.add(name: "content-length", value: "\(body.count)") }
+        let isGet = body == nil || request.hasParametersInURL && request.format.placement == .get
+        if let body, !isGet { fields.add(name: "content-length", value: "\(body.count)") }
         for (name, value) in fields {
             guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenByte), value.utf8.allSatisfy(\.isFieldByte)
             else { throw .misconfigured("the header \(name) cannot be sent unchanged") }
         }
-        let path = (url.path.isEmpty ? "/" : url.path) + (url.query.map { "?" + $0 } ?? "")
         self.init(
             version: .http1_1,
-            method: request.deletes ? .DELETE : body == nil ? .GET : .POST,
-            uri: path,
+            method: request.deletes ? .DELETE : isGet ? .GET : .POST,
+            uri: request.target,
             headers: fields
         )
     }

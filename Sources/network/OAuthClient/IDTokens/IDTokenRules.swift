@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Crypto
+import ServerSettings
 import Text
 import TokenCore
 
@@ -142,9 +143,10 @@ struct IDTokenRules: Sendable {
     /// Checks every claim except the times.
     func checkBinding(_ token: JWTParts, accessToken: String) throws(Problem) {
         let claims = token.claims
-        guard let named = claims["iss"]?.string, issuer.map({ $0.bytewise == named.bytewise }) ?? true else {
-            throw .issuer(claims["iss"]?.string, expected: issuer)
-        }
+        let tenant = claims["tid"]?.string ?? ""
+        guard let named = claims["iss"]?.string,
+            issuer.map({ IssuerNameRules.isName(named, of: $0, tenant: tenant) }) ?? true
+        else { throw .issuer(claims["iss"]?.string, expected: issuer) }
         // Other audiences may be named too (OIDC Core with errata set 2, §3.1.3.7).
         let audiences = claims.audiences
         guard audiences?.contains(clientID.bytewise) == true else { throw .audience(audiences) }

@@ -65,7 +65,7 @@ struct ConstantSecrets: Sendable {
     private func problem(of secret: SecretID, inHeader: Bool) throws(RefreshFailure) -> String? {
         do {
             return try unsafe memory.open(secret) { bytes in
-                if inHeader { return unsafe HeaderValueSyntax.isFit(bytes) ? nil : HeaderValueSyntax.rule }
+                if inHeader { return unsafe HeaderSyntax.isFit(bytes) ? nil : HeaderSyntax.rule }
                 let isText =
                     unsafe bytes.count <= JSONConstants.maximumTextLength
                     && String(validating: bytes, as: UTF8.self) != nil

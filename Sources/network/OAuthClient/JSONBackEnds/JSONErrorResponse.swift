@@ -12,12 +12,12 @@ struct JSONErrorResponse: Equatable, Sendable {
     let requiresReauth: Bool
     let description: String?
 
-    /// Reads the error in `object`, with `places` as the paths of its parts.
-    init(_ object: JSONObject, at places: JSONResponsePaths) {
-        codes = places.codes(in: object).map { ServerText.cleaned($0, limit: 100) }
-        requiresReauth = places.demandLogin(in: object)
+    /// Reads the error in `object`, with `paths` as the paths of its parts.
+    init(_ object: JSONObject, at paths: JSONResponsePaths) {
+        codes = paths.codes(in: object).map { ServerText.cleaned($0, limit: 100) }
+        requiresReauth = paths.demandLogin(in: object)
         description =
-            places.errors(in: object).lazy
+            paths.errors(in: object).lazy
             .compactMap { ($0["message"] ?? $0["error_description"] ?? $0["detail"])?.string }.first
             ?? ReportedOAuthError.words(in: object)
     }
@@ -33,15 +33,19 @@ struct JSONErrorResponse: Equatable, Sendable {
 extension JSONRules {
     /// Returns whether `object` is an error response, regardless of its HTTP status.
     func isRefusal(_ object: JSONObject, _ purpose: JSONPurpose) -> Bool {
-        let refusal = JSONErrorResponse(object, at: places(in: purpose))
-        let hasToken = places(in: purpose).content(of: object)?[fields.accessToken] != nil
-        return refusal.requiresReauth || !hasToken && !refusal.codes.isEmpty
+        let paths = responses.paths(isLogin: purpose == .login)
+        let refusal = JSONErrorResponse(object, at: paths)
+        let hasToken = paths.content(of: object)?[responses.names.accessToken] != nil
+        return refusal.requiresReauth || responses.isUnsuccessful(object)
+            || !hasToken && !refusal.codes.isEmpty
     }
 
     /// Returns whether `reply` contains a code about the access token or the session, or requires a new
     /// login.
     func isAboutSession(_ reply: ServerResponse) -> Bool {
-        guard let refusal = reply.jsonObject.map({ JSONErrorResponse($0, at: places) }) else { return false }
+        guard
+            let refusal = reply.jsonObject.map({ JSONErrorResponse($0, at: responses.paths(isLogin: false)) })
+        else { return false }
         return refusal.requiresReauth
             || refusal.codes.contains {
                 logoutCodes.contains($0) || refreshCodes.contains($0)
@@ -64,7 +68,7 @@ extension JSONRules {
         guard let object = reply.jsonObject else {
             return FailureClassification.classify(answer, from: server)
         }
-        let refusal = JSONErrorResponse(object, at: places(in: purpose))
+        let refusal = JSONErrorResponse(object, at: responses.paths(isLogin: purpose == .login))
         if let over = sessionOver(refusal, purpose, status: reply.status, from: server) { return over }
         let code = refusal.codes.first
         if let code, JSONRules.sharedCodes.contains(code) {
@@ -99,7 +103,7 @@ extension JSONRules {
         let known = refusal.codes.first { over.contains($0) || ownList == nil && refreshCodes.contains($0) }
         let isListed = known.map(over.contains) ?? false
         guard refusal.requiresReauth || isListed && JSONRules.isFinal(status) else { return nil }
-        let code = known ?? refusal.codes.first ?? fields.requiresReauth
+        let code = known ?? refusal.codes.first ?? responses.loginDemand
         return RefreshFailure(
             kind: .sessionOver,
             code: code,

@@ -19,7 +19,7 @@ struct JSONLogin {
     private static let codeRefusals = [400, 401, 403, 422]
 
     var backEnd: JSONBackEnd { server.backEnd }
-    private var fields: JSONRules.Fields { server.backEnd.rules.fields }
+    private var names: JSONRules.CredentialNames { server.backEnd.rules.credentials }
     var memory: SealedMemory { server.tools.memory }
 
     func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
@@ -41,8 +41,8 @@ struct JSONLogin {
         return try await dialogue.withPassword(of: username) { password throws(LoginError) in
             do throws(FailedRenewal) {
                 let tokens = try await server.tokens(from: url) { members throws(RefreshFailure) in
-                    members.add(fields.username, username)
-                    try members.add(fields.password, password, from: memory)
+                    members.add(names.username, username)
+                    try members.add(names.password, password, from: memory)
                 }
                 return grant(tokens, account: username)
             } catch {
@@ -72,8 +72,8 @@ struct JSONLogin {
             do throws(RefreshFailure) {
                 let answer = try await server.post(
                     { members throws(RefreshFailure) in
-                        members.add(fields.username, username)
-                        try members.add(fields.code, code, from: memory)
+                        members.add(names.username, username)
+                        try members.add(names.code, code, from: memory)
                         try carried.add(to: members, from: memory)
                     },
                     to: url,
@@ -105,15 +105,15 @@ struct JSONLogin {
     ) async throws(LoginError) -> CarriedMembers {
         do throws(RefreshFailure) {
             let answer = try await server.post(
-                { members throws(RefreshFailure) in members.add(fields.username, username) },
+                { members throws(RefreshFailure) in members.add(names.username, username) },
                 to: step.url,
                 for: .login
             )
             let object = answer.reply.jsonObject
-            let places = backEnd.rules.places(in: .login)
-            let isRefused = object.map { places.hasError(in: $0) || places.demandLogin(in: $0) } ?? false
+            let paths = backEnd.rules.responses.paths(isLogin: true)
+            let isRefused = object.map { paths.hasError(in: $0) || paths.demandLogin(in: $0) } ?? false
             guard answer.isSuccess, !isRefused, !answer.reply.isHTML else { throw server.failure(answer) }
-            let layers = object.map { places.layers(of: $0) } ?? []
+            let layers = object.map { paths.layers(of: $0) } ?? []
             return try CarriedMembers(step.carriedMembers, in: layers, from: answer.url, memory)
         } catch {
             throw .failed(error)
@@ -126,7 +126,7 @@ struct JSONLogin {
         guard answer.isSuccess || JSONLogin.codeRefusals.contains(answer.reply.status),
             let object = answer.reply.jsonObject, backEnd.rules.isRefusal(object, .login)
         else { return nil }
-        let refusal = JSONErrorResponse(object, at: backEnd.rules.places(in: .login))
+        let refusal = JSONErrorResponse(object, at: backEnd.rules.responses.paths(isLogin: true))
         return refusal.requiresReauth ? nil : refusal.text(refusal.codes.first)
     }
 

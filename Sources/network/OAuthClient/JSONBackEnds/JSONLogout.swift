@@ -69,7 +69,7 @@ struct JSONLogout {
         try await server.post(
             { members throws(RefreshFailure) in
                 guard rules.logoutSendsRefreshToken, let refreshToken else { return }
-                try members.add(rules.fields.refreshToken, refreshToken, from: tools.memory)
+                try members.add(rules.responses.names.refreshToken, refreshToken, from: tools.memory)
             },
             to: address,
             for: .logout,
@@ -79,7 +79,9 @@ struct JSONLogout {
 
     private func asksForRefresh(_ reply: ServerResponse) -> Bool {
         guard let object = reply.jsonObject else { return false }
-        return JSONErrorResponse(object, at: rules.places).codes.contains { rules.refreshCodes.contains($0) }
+        return JSONErrorResponse(object, at: rules.responses.paths(isLogin: false)).codes.contains {
+            rules.refreshCodes.contains($0)
+        }
     }
 
     private func forget(_ renewed: GrantedTokens) {

@@ -93,7 +93,7 @@ struct JSONServer: AuthorizationServer {
 
     func tokens(refreshing token: SecretID) async throws(FailedRenewal) -> GrantedTokens {
         try await tokens(from: backEnd.refreshURL, refreshing: token) { members throws(RefreshFailure) in
-            try members.add(rules.fields.refreshToken, token, from: tools.memory)
+            try members.add(rules.responses.names.refreshToken, token, from: tools.memory)
         }
     }
 
@@ -132,32 +132,33 @@ struct JSONServer: AuthorizationServer {
     /// `sent` is the refresh token of the request, if there was one.
     func tokens(in answer: Answer, refreshing sent: SecretID? = nil) throws(FailedRenewal) -> GrantedTokens {
         do throws(RefreshFailure) {
-            let (response, kept) = try read(answer)
-            return try tools.seal(response, requestedAt: answer.requestedAt, sent: sent, kept: kept)
+            return try tools.seal(try read(answer), requestedAt: answer.requestedAt, sent: sent)
         } catch {
-            let content = TokenResponseBody(answer.reply, rules.tokenNames(in: answer.purpose))
-                .flatMap { rules.leftover(in: $0.object, answer.purpose) }
+            let content = body(of: answer).flatMap {
+                rules.responses.leftover(in: $0.object, isLogin: answer.purpose == .login)
+            }
             let leftover = RescuableRefreshToken(
                 content,
-                rules.fields.renewal,
+                rules.responses,
                 requestedAt: answer.requestedAt
             )
             throw FailedRenewal(failure: error, leftover: answer.isSuccess ? leftover : nil)
         }
     }
 
+    private func body(of answer: Answer) -> TokenResponseBody? {
+        TokenResponseBody(answer.reply, rules.responses, isLogin: answer.purpose == .login)
+    }
+
     /// Parses the tokens in `answer`, and the members that the session keeps.
-    private func read(_ answer: Answer) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
-        let purpose = answer.purpose
-        guard answer.isSuccess,
-            let found = TokenResponseBody(answer.reply, rules.tokenNames(in: purpose)),
-            !rules.isRefusal(found.object, purpose)
+    private func read(_ answer: Answer) throws(RefreshFailure) -> TokenResponse {
+        guard answer.isSuccess, let found = body(of: answer), !rules.isRefusal(found.object, answer.purpose)
         else { throw failure(answer) }
         do throws(TokenResponse.Problem) {
-            var tokens = try rules.tokens(in: found.object, purpose)
+            var tokens = try rules.responses.tokens(in: found.object, isLogin: answer.purpose == .login)
             tokens.note(found)
             tokens.serverTime = answer.reply.serverTime
-            return (tokens, rules.kept(of: found.object, purpose))
+            return tokens
         } catch {
             throw error.failure(of: answer.url.hostAndPort)
         }

@@ -42,19 +42,20 @@ struct SavedLoginResponse {
         }
         guard let answer = value.object else { throw SavedLoginResponse.problem("is not a JSON object") }
         ExchangeSecrets.current?.remember(.object(answer))
-        guard let content = rules.places(in: .login).content(of: answer) else {
-            throw SavedLoginResponse.problem("has no object \(rules.envelope?.description ?? "")")
+        let format = rules.responses
+        guard let content = format.paths(isLogin: true).content(of: answer) else {
+            throw SavedLoginResponse.problem("has no object \(format.envelope?.description ?? "")")
         }
-        guard let refreshToken = try rules.fields.renewal.refreshToken(in: content) else {
+        guard let refreshToken = try format.refreshToken(in: content) else {
             throw SavedLoginResponse.problem(
-                "has no \(rules.fields.refreshToken), which refreshes require"
+                "has no \(format.names.refreshToken), which refreshes require"
             )
         }
         self.refreshToken = refreshToken
-        refreshLifetime = rules.fields.renewal.lifetime(in: content)
-        keptMembers = rules.kept(of: answer, .login)
-        guard try TokenResponse.token(rules.fields.accessToken, in: content) != nil else { return }
-        var tokens = try TokenResponse(content, rules.fields)
+        refreshLifetime = format.refreshLifetime(in: content)
+        keptMembers = format.kept(of: answer, isLogin: true)
+        guard try TokenResponse.token(format.names.accessToken, in: content) != nil else { return }
+        var tokens = try TokenResponse(content, format)
         if let end = JWTParts(tokens.accessToken)?.claims.seconds("exp") {
             let left = WallTime(secondsSince1970: end) - now
             guard left > .zero else { return }

@@ -25,7 +25,9 @@ final class AuthorizationTransaction: Sendable {
     private let issuer: String?
     private let namesIssuer: Bool
     private let keyThumbprint: String?
+    private let format: RedirectFormat
     private let isAnswered = Mutex(false)
+    private let kept = Mutex<[String: String]>([:])
 
     /// The maximum number of bytes of an authorization code.
     ///
@@ -40,27 +42,41 @@ final class AuthorizationTransaction: Sendable {
     ///   - namesIssuer: Whether the server announces `iss` in its responses. A response without `iss` is then
     ///     rejected.
     ///   - keyThumbprint: The thumbprint of the key that the code is to be bound to (RFC 9449 §10).
-    init(redirectURI: String, issuer: String?, namesIssuer: Bool, keyThumbprint: String? = nil) {
+    ///   - format: The names of parameters.
+    init(
+        redirectURI: String,
+        issuer: String?,
+        namesIssuer: Bool,
+        keyThumbprint: String? = nil,
+        format: RedirectFormat = RedirectFormat()
+    ) {
         self.redirectURI = redirectURI
         self.issuer = issuer
         self.namesIssuer = namesIssuer
         self.keyThumbprint = keyThumbprint
+        self.format = format
         verifier = RandomText.make()
         state = RandomText.make()
         nonce = RandomText.make()
     }
 
+    /// The redirect URI, or the server's name for it.
+    var sentRedirect: String { format.redirectName ?? redirectURI }
+
+    /// The parameters of the accepted redirect that the session keeps.
+    var keptParameters: [String: String] { kept.withLock { $0 } }
+
     /// Returns the parameters of the request (RFC 6749 §4.1.1).
     func parameters(_ profile: ServerProfile) -> [(name: String, value: String)] {
         var parameters = [
-            ("response_type", "code"), ("client_id", profile.client.id), ("redirect_uri", redirectURI),
+            ("response_type", "code"), ("client_id", profile.client.id), ("redirect_uri", sentRedirect),
             ("state", state),
         ]
         if profile.dialect.usesPKCE {
             parameters += [("code_challenge", challenge), ("code_challenge_method", "S256")]
         }
         if !profile.scopes.isEmpty {
-            let scope = profile.scopes.joined(separator: profile.dialect.scopeSeparator.rawValue)
+            let scope = profile.scopes.joined(separator: profile.dialect.responses.scopeSeparator.rawValue)
             parameters.append(("scope", scope))
         }
         if profile.scopes.contains("openid") { parameters.append(("nonce", nonce)) }
@@ -68,7 +84,7 @@ final class AuthorizationTransaction: Sendable {
         if let audience = profile.audience { parameters.append(("audience", audience)) }
         for resource in profile.resources { parameters.append(("resource", resource)) }
         if let keyThumbprint { parameters.append(("dpop_jkt", keyThumbprint)) }
-        return parameters
+        return parameters.map { (format.names[$0.0] ?? $0.0, $0.1) }
     }
 
     /// Returns the URL for the user's browser, with the whole request in it.
@@ -121,21 +137,28 @@ final class AuthorizationTransaction: Sendable {
     }
 
     private func judge(_ parameters: [(name: String, value: String)]) -> Response {
-        for name in ["code", "error", "iss"]
+        for name in [format.code, "error", "iss"]
         where parameters.count(where: { $0.name.bytewise == name.bytewise }) > 1 {
             return .malformed
         }
         // Compare `iss` as a string before anything else is used, errors included (RFC 9207 §2.4).
         let named = AuthorizationTransaction.single("iss", in: parameters)
-        if let issuer, named.map({ $0.bytewise != issuer.bytewise }) ?? namesIssuer { return .mixedUp }
+        let isOther = named.map { !IssuerNameRules.isName($0, of: issuer ?? $0, tenant: nil) }
+        if issuer != nil, isOther ?? namesIssuer { return .mixedUp }
         if let code = AuthorizationTransaction.single("error", in: parameters) {
             let description = AuthorizationTransaction.single("error_description", in: parameters)
             return .refused(.refusal(ReportedOAuthError(code: code, description: description)))
         }
-        guard let code = AuthorizationTransaction.single("code", in: parameters), !code.isEmpty,
+        guard let code = AuthorizationTransaction.single(format.code, in: parameters), !code.isEmpty,
             code.utf8.count <= AuthorizationTransaction.codeLimit,
             code.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else { return .malformed }
+        kept.withLock { kept in
+            for name in format.keptParameters {
+                let value = AuthorizationTransaction.single(name, in: parameters)
+                kept[name] = value.map { ServerText.cleaned($0, limit: 255) }
+            }
+        }
         return .code(code)
     }
 

@@ -47,7 +47,7 @@ struct RegistrationRequest: Sendable {
     private var method: String {
         let listed = metadata.authenticationMethods ?? []
         switch introduction.method {
-        case .basic: return "client_secret_basic"
+        case .basic, .basicSecret: return "client_secret_basic"
         case .post: return "client_secret_post"
         case .automatic:
             let wanted: [ByteText] = ["none", "client_secret_post", "client_secret_basic"]

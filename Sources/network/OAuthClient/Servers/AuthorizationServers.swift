@@ -304,7 +304,7 @@ package final class AuthorizationServers: AuthorizationServing {
             }
         return RedactingServer(
             server: server,
-            names: ExchangeSecrets.Names(profile.kind),
+            names: ExchangeSecrets.Names(profile.kind, profile.dialect),
             memory: tools.memory
         )
     }

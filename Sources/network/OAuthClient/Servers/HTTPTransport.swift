@@ -124,10 +124,10 @@ final class HTTPTransport: HTTPExchanging {
             var link: GuardLink?
             if let attempt { link = try self.link(of: attempt) }
             let result =
-                if link != nil || tunnel != nil {
+                if link != nil || tunnel != nil || request.hasParametersInURL {
                     await overOwnConnection(request, attempt, link, tunnel, credentials, stage, until: end)
                         .map { $0.at(isInternal: isInternal) }
-                } else if !request.hasBody || request.identity != nil {
+                } else if !request.hasParameters || request.identity != nil {
                     await exchangeAlone(request, credentials, stage, until: end)
                 } else {
                     await post(request, credentials, stage, until: end)
@@ -158,7 +158,7 @@ final class HTTPTransport: HTTPExchanging {
         _ request: OutgoingRequest,
         _ tunnel: ProxyTunnel?
     ) async throws(TransportFailure) -> Bool {
-        guard request.publicAddressOnly || tunnel != nil && !request.hasBody else { return false }
+        guard request.publicAddressOnly || tunnel != nil && !request.hasParameters else { return false }
         let isInternal = await ProxyRoutes.leadsInside(request.url.host)
         guard !isInternal || !request.publicAddressOnly else { throw .internalAddress }
         return isInternal
@@ -306,7 +306,7 @@ final class HTTPTransport: HTTPExchanging {
         outgoing.headers = HTTPHeaders(of: request, body)
         if request.deletes { outgoing.method = .DELETE }
         if let body {
-            outgoing.method = .POST
+            if !request.deletes { outgoing.method = .POST }
             outgoing.body = .stream(body, length: .known(Int64(body.count)))
         }
         // The caller's alarm cancels this task. The client's own deadline covers only the head.

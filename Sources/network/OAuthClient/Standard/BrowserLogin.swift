@@ -57,12 +57,14 @@ extension StandardLogin {
         _ transaction: AuthorizationTransaction
     ) async throws(LoginError) -> LoginGrant {
         let form = FormBody([
-            ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", transaction.redirectURI),
+            ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", transaction.sentRedirect),
         ])
         if profile.dialect.usesPKCE { form.add("code_verifier", transaction.verifier) }
         form.add(profile.dialect.tokenParameters)
         for resource in profile.resources { form.add("resource", resource) }
-        return try await exchange(form, nonce: asksForOpenID ? transaction.nonce : nil)
+        var grant = try await exchange(form, nonce: asksForOpenID ? transaction.nonce : nil)
+        grant.tokens.keptMembers.merge(transaction.keptParameters) { $1 }
+        return grant
     }
 
     private func transaction(port: Int, keyThumbprint: String?) -> AuthorizationTransaction {
@@ -70,7 +72,8 @@ extension StandardLogin {
             redirectURI: profile.authorization.redirectURI(port: port),
             issuer: metadata.issuer,
             namesIssuer: metadata.namesIssuer,
-            keyThumbprint: keyThumbprint
+            keyThumbprint: keyThumbprint,
+            format: profile.dialect.redirects
         )
     }
 

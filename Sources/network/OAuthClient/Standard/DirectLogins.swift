@@ -54,14 +54,20 @@ extension StandardLogin {
     /// Imports a refresh token obtained elsewhere by using it once.
     func logInByImport() async throws(LoginError) -> LoginGrant {
         try await dialogue.importing { token throws(LoginError) in
-            let form = FormBody([("grant_type", "refresh_token")])
-            try add("refresh_token", token, to: form)
-            return try await exchange(form, fallback: .refreshToken(token))
+            do throws(RefreshFailure) {
+                return try await exchange(
+                    try await server.renewalForm(with: token),
+                    at: try server.renewing(at: endpoint),
+                    fallback: .refreshToken(token)
+                )
+            } catch {
+                throw .failed(error)
+            }
         }
     }
 
     func addScope(to form: FormBody) {
         guard !profile.scopes.isEmpty else { return }
-        form.add("scope", profile.scopes.joined(separator: profile.dialect.scopeSeparator.rawValue))
+        form.add("scope", profile.scopes.joined(separator: profile.dialect.responses.scopeSeparator.rawValue))
     }
 }

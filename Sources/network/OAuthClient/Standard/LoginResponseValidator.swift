@@ -36,7 +36,7 @@ struct LoginResponseValidator {
         return LoginGrant(
             tokens: tokens,
             renewal: renewal,
-            tokenEndpoint: metadata.token.description,
+            tokenEndpoint: server.profile.dialect.renewalURL ?? metadata.token.description,
             subject: (user?.subject).map { ServerText.cleaned($0, limit: 255) },
             account: (user?.account).map { ServerText.cleaned($0, limit: 255) }
         )

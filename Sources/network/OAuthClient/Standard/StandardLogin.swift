@@ -76,13 +76,28 @@ struct StandardLogin {
         var endpoint = endpoint
         endpoint.showsPassword = showsPassword
         do throws(RefreshFailure) {
-            let (answer, requestedAt) = try await endpoint.send(form)
-            var grant = try await judge(nonce).grant(answer, requestedAt, fallback: fallback)
-            grant.proofKey = proofKey
-            return grant
+            return try await exchange(form, at: endpoint, nonce: nonce, fallback: fallback)
         } catch {
             throw .failed(error)
         }
+    }
+
+    /// Sends `form` to `endpoint` like ``exchange(_:nonce:fallback:showsPassword:)``.
+    func exchange(
+        _ form: FormBody,
+        at endpoint: TokenEndpoint,
+        nonce: String? = nil,
+        fallback: RenewalMethod
+    ) async throws(RefreshFailure) -> LoginGrant {
+        var (answer, requestedAt) = try await endpoint.send(form)
+        if let first = profile.dialect.prolonging?.first {
+            let kept = answer.kept
+            (answer, requestedAt) = try await server.prolonged(answer.accessToken, by: first)
+            answer.kept.merge(kept) { new, _ in new }
+        }
+        var grant = try await judge(nonce).grant(answer, requestedAt, fallback: fallback)
+        grant.proofKey = proofKey
+        return grant
     }
 
     private func judge(_ nonce: String?) -> LoginResponseValidator {
@@ -99,6 +114,7 @@ struct StandardLogin {
         var request = OutgoingRequest(url: url, form: form, trust: profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.headers = [("accept", "application/json")]
+        request.format = profile.dialect.requests
         do throws(RefreshFailure) {
             let reply = try await authentication.send(request, tools)
             if [200, 201].contains(reply.status), let object = reply.jsonObject,

@@ -64,6 +64,7 @@ struct StandardRefresh {
                 if let metadata { try checkProof(at: pinned, metadata) }
                 return (pinned, metadata)
             }
+            if request.renewal != .withoutLogin, let url = try server.renewalURL() { return (url, metadata) }
             return (try known(metadata).token, metadata)
         } catch {
             throw TokenEndpoint.TokenRequestError(failure: error)
@@ -107,13 +108,22 @@ struct StandardRefresh {
     /// - Throws: `misconfigured` if the configuration now names another endpoint.
     private func pinnedURL() throws(RefreshFailure) -> EndpointURL? {
         guard let pinned = request.tokenEndpoint, let url = try? EndpointURL(pinned) else { return nil }
+        if request.renewal != .withoutLogin, let renewal = try server.renewalURL() {
+            // A refresh token may go to another path of its own server.
+            guard renewal.origin == url.origin else { throw otherEndpoint("refresh_endpoint", than: pinned) }
+            return renewal
+        }
         if let written = server.profile.writtenTokenEndpoint, written != pinned {
             // No refresh token is bound to the old endpoint.
             guard request.renewal != .withoutLogin else { return nil }
-            let message = "token_endpoint differs from the one used at login (\(pinned))"
-            throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
+            throw otherEndpoint("token_endpoint", than: pinned)
         }
         return url
+    }
+
+    private func otherEndpoint(_ key: String, than pinned: String) -> RefreshFailure {
+        let message = "\(key) differs from the one used at login (\(pinned))"
+        return RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
     }
 
     /// Returns the endpoint's new path on the same host, after the old path turned out to be missing.
@@ -130,7 +140,7 @@ struct StandardRefresh {
         at url: EndpointURL,
         _ metadata: ServerMetadata?
     ) async throws(TokenEndpoint.TokenRequestError) -> GrantedTokens {
-        let endpoint: TokenEndpoint
+        var endpoint: TokenEndpoint
         do throws(RefreshFailure) {
             endpoint = TokenEndpoint(
                 url: url,
@@ -144,6 +154,7 @@ struct StandardRefresh {
                 dialect: server.profile.dialect,
                 assertions: assertions
             )
+            if refreshToken != nil { endpoint = try server.renewing(at: endpoint) }
         } catch {
             throw TokenEndpoint.TokenRequestError(failure: error)
         }
@@ -176,7 +187,7 @@ struct StandardRefresh {
     ) async throws(TokenEndpoint.TokenRequestError) -> (TokenResponse, Instant) {
         let scope = requestedScope
         do throws(TokenEndpoint.TokenRequestError) {
-            var reply = try await endpoint.attempt(try form(scope: scope))
+            var reply = try await endpoint.attempt(try await form(scope: scope))
             // A response without a scope grants the requested one (RFC 6749 §5.1).
             if request.renewal == .withoutLogin { reply.answer.scope = reply.answer.scope ?? scope }
             return reply
@@ -189,7 +200,7 @@ struct StandardRefresh {
             else {
                 throw error
             }
-            return try await endpoint.attempt(try form(scope: []))
+            return try await endpoint.attempt(try await form(scope: []))
         }
     }
 
@@ -216,17 +227,22 @@ struct StandardRefresh {
         return secret
     }
 
-    private func form(scope: [String]) throws(TokenEndpoint.TokenRequestError) -> FormBody {
-        let form = FormBody()
+    private func form(scope: [String]) async throws(TokenEndpoint.TokenRequestError) -> FormBody {
+        var form = FormBody()
         switch request.renewal {
         case .refreshToken(let secret):
-            form.add("grant_type", "refresh_token")
-            do {
-                try unsafe server.tools.memory.open(secret) { unsafe form.add("refresh_token", secret: $0) }
+            do throws(RefreshFailure) {
+                form = try await server.renewalForm(with: secret)
+                guard server.profile.dialect.prolonging == nil else {
+                    guard request.variant == .primary else {
+                        let message = "a token that is prolonged has no other scopes or audiences"
+                        throw RefreshFailure(kind: .variantRefused, message: message)
+                    }
+                    return form
+                }
             } catch {
-                throw TokenEndpoint.TokenRequestError(failure: .locked)
+                throw TokenEndpoint.TokenRequestError(failure: error)
             }
-            form.add(server.profile.dialect.refreshParameters)
         case .withoutLogin: try addGrant(to: form)
         case .impossible, .byKeepers:
             let message = "no refresh token is stored"
@@ -235,7 +251,10 @@ struct StandardRefresh {
             )
         }
         if !scope.isEmpty, grant?.saysScope != true {
-            form.add("scope", scope.joined(separator: server.profile.dialect.scopeSeparator.rawValue))
+            form.add(
+                "scope",
+                scope.joined(separator: server.profile.dialect.responses.scopeSeparator.rawValue)
+            )
         }
         if let audience = request.variant.audience {
             guard grant?.saysScope != true else {

@@ -23,6 +23,9 @@ struct StandardRevocation {
             let metadata = server.endpoints(of: try await server.discovery.metadataForKnownLogin())
             try checkPin(metadata)
             let authentication = try await server.authentication(metadata)
+            if let format = server.profile.dialect.revocation {
+                return try await revoke(by: format, authentication)
+            }
             return await tell(metadata, authentication)
         } catch {
             return RevocationOutcome(error)
@@ -56,10 +59,47 @@ struct StandardRevocation {
     /// Tokens must not be sent to another issuer.
     private func checkPin(_ metadata: ServerMetadata) throws(RefreshFailure) {
         guard let pinned = tokens.tokenEndpoint.flatMap({ try? EndpointURL($0) }) else { return }
-        guard pinned.origin == metadata.token.origin else {
+        let origins = [metadata.token, try server.renewalURL()].compactMap { $0?.origin }
+        guard origins.contains(pinned.origin) else {
             let message = "the tokens are from \(pinned.hostAndPort), which is no longer configured"
             throw RefreshFailure(kind: .misconfigured, message: message)
         }
+    }
+
+    /// Revokes a token in the server's own form.
+    private func revoke(
+        by format: RevocationFormat,
+        _ authentication: ClientAuthentication
+    ) async throws(RefreshFailure) -> RevocationOutcome {
+        let isAccess = format.token == .accessToken || server.profile.dialect.prolonging != nil
+        guard let token = isAccess ? tokens.accessToken : tokens.refreshToken else {
+            let kind = isAccess ? "access token" : "refresh token"
+            return .unsupported("the server revokes only by the \(kind), which the session does not have")
+        }
+        let text = try tools.memory.text(of: token)
+        let address = format.address(of: text, client: server.profile.client.id)
+        var request = OutgoingRequest(
+            url: try EndpointURL(address, of: "revocation"),
+            trust: server.profile.trust
+        )
+        request.deletes = format.method == .delete
+        request.limit = StandardRevocation.timeout
+        request.headers = [("accept", "application/json")]
+        if format.placement == .bearer {
+            request.headers.append(("authorization", "Bearer " + text))
+        } else if authentication.sharedSecret != nil {
+            request.headers.append(("authorization", try authentication.basicCredentials(tools.memory)))
+        }
+        switch format.placement {
+        case .form: request.form = FormBody([(format.name, text)])
+        case .json: request.json = JSONRequestBody { $0.add(format.name, text) }
+        case .bearer, .path: request.form = request.deletes ? nil : FormBody()
+        }
+        let reply = try await tools.send(request)
+        // The token is unknown: it is not valid any more.
+        guard reply.status != 404 else { return .revoked }
+        return try judge(reply, request.url)
+            ? .revoked : .unsupported("\(request.url.hostAndPort) did not revoke the token")
     }
 
     /// Revokes the refresh token first: a server then revokes the access tokens of the grant too (RFC 7009
@@ -149,6 +189,8 @@ struct StandardRevocation {
         if case .emptySecret = addition { form.add("client_secret", "") }
         var request = OutgoingRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
+        request.format.names = server.profile.dialect.requests.names
+        request.format.headers = server.profile.dialect.requests.headers
         request.limit = limit
         if case .bearer(let bearer) = addition {
             request.headers.append(("authorization", "Bearer " + (try tools.memory.text(of: bearer))))

@@ -165,9 +165,10 @@ struct StandardServer: AuthorizationServer {
             let ready = ExternalAssertion(source: source, name: "client_assertion", workflow: tools.workflow)
             return .assertion(try assertions(.ready(ready), audience, metadata))
         }
+        if profile.client.proof == .basicID { return .basicID }
         guard let secret = try await secrets.read() else { return .none }
         switch profile.client.proof {
-        case .none, .externalAssertion: return .none
+        case .none, .basicID, .externalAssertion: return .none
         case .certificate(let path, _):
             let certificate = ClientCertificate(path: path, key: secrets)
             // Read the certificate now, so that its errors are reported before anything is sent.

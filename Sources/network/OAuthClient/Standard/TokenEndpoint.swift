@@ -62,6 +62,7 @@ struct TokenEndpoint: Sendable {
             publicAddressOnly: publicAddressOnly
         )
         request.headers = [("accept", "application/json")]
+        request.format = dialect.requests
         do throws(TokenRequestError) {
             return accepted(try await send(try await proven(request, at: tools.timekeeper.wallTime)))
         } catch {
@@ -172,17 +173,20 @@ struct TokenEndpoint: Sendable {
     ///
     /// - Throws: The classified failure if there is no token response.
     private func read(_ reply: ServerResponse) throws(RefreshFailure) -> TokenResponse {
-        let found = TokenResponseBody(reply, .standard)
-        if reply.status == 200 || reply.status == 201, let found, ReportedOAuthError(found.object) == nil,
-            !ReportedOAuthError.isNamed(in: found.object)
+        let format = dialect.responses
+        let found = TokenResponseBody(reply, format, isLogin: !isRefresh)
+        let error = found.flatMap { format.error(in: $0.object, isLogin: !isRefresh) }
+        if reply.status == 200 || reply.status == 201, let found, error == nil,
+            !ReportedOAuthError.isNamed(in: found.object, besides: format.names)
         {
             do throws(TokenResponse.Problem) {
-                var answer = try TokenResponse(
-                    found,
+                var answer = try format.tokens(
+                    in: found.object,
+                    isLogin: !isRefresh,
                     isBound: prover != nil,
-                    isExchanged: isExchange,
-                    dialect: dialect
+                    isExchanged: isExchange
                 )
+                answer.note(found)
                 answer.serverTime = reply.serverTime
                 return answer
             } catch {
@@ -191,6 +195,7 @@ struct TokenEndpoint: Sendable {
         }
         let object = found?.object ?? TokenResponseBody.refusal(in: reply)
         var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
+        if let error { answer.error = error }
         answer.hadProof = prover != nil
         answer.hadPassword = showsPassword
         answer.isRefresh = isRefresh
@@ -203,11 +208,16 @@ struct TokenEndpoint: Sendable {
     }
 
     private func leftover(of reply: ServerResponse, requestedAt: Instant) -> RescuableRefreshToken? {
+        let format = dialect.responses
         guard (200..<300).contains(reply.status),
-            let object = TokenResponseBody(reply, .standard)?.object,
-            ReportedOAuthError(object) == nil
+            let object = TokenResponseBody(reply, format, isLogin: !isRefresh)?.object,
+            format.error(in: object, isLogin: !isRefresh) == nil
         else { return nil }
-        return RescuableRefreshToken(object, .standard, requestedAt: requestedAt)
+        return RescuableRefreshToken(
+            format.leftover(in: object, isLogin: !isRefresh),
+            format,
+            requestedAt: requestedAt
+        )
     }
 }
 

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 
+import Synchronization
 import Text
 
-/// An `application/x-www-form-urlencoded` body whose bytes are wiped on deallocation.
+/// The parameters of a request, usually sent as `application/x-www-form-urlencoded`, whose values are wiped on
+/// deallocation.
 ///
-/// One owner builds the body. After that it is only read.
+/// One owner adds the parameters. After that they are only read.
 final class FormBody: Sendable {
-    private let buffer = WipingBuffer()
+    private let values = WipingBuffer()
+    /// The names, each with the end of its value in ``values``.
+    private let parameters = Mutex<[(name: String, end: Int)]>([])
 
     init() {}
 
     /// Creates a form with the parameters of `other`, to which more can be added.
     convenience init(copying other: FormBody) {
         self.init()
-        unsafe other.withBytes { bytes in
-            for index in 0..<bytes.count { buffer.append(unsafe bytes[index]) }
-        }
+        unsafe other.withParameters { unsafe add($0, secret: $1) }
     }
 
     convenience init(_ parameters: [(name: String, value: String)]) {
@@ -34,18 +36,46 @@ final class FormBody: Sendable {
 
     /// Adds a parameter whose value exists nowhere else in the clear.
     func add(_ name: String, secret value: UnsafeRawBufferPointer) {
-        if buffer.count > 0 { buffer.append(UInt8(ascii: "&")) }
-        appendEncoded(name.utf8)
-        buffer.append(UInt8(ascii: "="))
-        unsafe appendEncoded(value)
+        for index in 0..<value.count { values.append(unsafe value[index]) }
+        parameters.withLock { $0.append((name, values.count)) }
     }
 
-    /// Calls `body` with the bytes.
-    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        try unsafe buffer.withBytes(body)
+    /// Calls `body` with the encoded form.
+    ///
+    /// `names` are other names of parameters, by the present ones.
+    func withBytes<Result>(
+        names: [String: String] = [:],
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        let encoded = WipingBuffer()
+        unsafe withParameters { name, value in
+            if encoded.count > 0 { encoded.append(UInt8(ascii: "&")) }
+            for byte in (names[name] ?? name).utf8 { FormEncoding.encode(byte) { encoded.append($0) } }
+            encoded.append(UInt8(ascii: "="))
+            for index in 0..<value.count {
+                FormEncoding.encode(unsafe value[index]) { encoded.append($0) }
+            }
+        }
+        return try unsafe encoded.withBytes(body)
     }
 
-    private func appendEncoded(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes { FormEncoding.encode(byte) { buffer.append($0) } }
+    /// Returns the parameters as strings in a JSON object.
+    ///
+    /// `names` are other names of parameters, by the present ones.
+    func json(names: [String: String]) -> JSONRequestBody {
+        JSONRequestBody { members in
+            unsafe withParameters { unsafe members.add(names[$0] ?? $0, secret: $1) }
+        }
+    }
+
+    private func withParameters(_ body: (_ name: String, _ value: UnsafeRawBufferPointer) -> Void) {
+        let parameters = parameters.withLock { $0 }
+        unsafe values.withBytes { bytes in
+            var start = 0
+            for (name, end) in parameters {
+                unsafe body(name, UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+                start = end
+            }
+        }
     }
 }

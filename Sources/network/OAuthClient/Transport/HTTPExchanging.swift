@@ -17,15 +17,17 @@ protocol HTTPExchanging: Sendable {
 struct OutgoingRequest: Sendable {
     /// The address.
     ///
-    /// The method is POST with a body, DELETE if ``deletes``, and GET otherwise.
+    /// The method is DELETE if ``deletes``, GET without parameters or where ``format`` says so, and POST
+    /// otherwise.
     var url: EndpointURL
     /// Whether the method is DELETE.
-    ///
-    /// Such a request has no body.
     var deletes = false
     /// The headers, with names in lower case.
     var headers: [(name: String, value: String)] = []
+    /// The parameters, with the names of the specifications.
     var form: FormBody?
+    /// The way to send the ``form``.
+    var format = TokenRequestFormat()
     /// The body if there is no ``form``.
     var json: JSONRequestBody?
     var trust: ServerTrust
@@ -44,8 +46,22 @@ struct OutgoingRequest: Sendable {
     /// The time from the call to the last byte of the response, if shorter than ``HTTPLimits/total``.
     var limit: Duration?
 
-    /// Whether the request is a POST.
-    var hasBody: Bool { form != nil || json != nil }
+    /// Whether the request sends parameters, unlike the fetch of a public document.
+    var hasParameters: Bool { form != nil || json != nil }
+
+    /// Whether the parameters are in the URL, so that the body is empty.
+    var hasParametersInURL: Bool { form != nil && format.placement.isURL }
+
+    /// The path and the query (RFC 9112 §3.2.1).
+    var target: String {
+        var parts = [url.query].compactMap(\.self)
+        if hasParametersInURL, let form {
+            parts.append(
+                unsafe form.withBytes(names: format.names) { unsafe String(decoding: $0, as: UTF8.self) }
+            )
+        }
+        return (url.path.isEmpty ? "/" : url.path) + (parts.isEmpty ? "" : "?" + parts.joined(separator: "&"))
+    }
 }
 
 /// One complete response.

@@ -39,9 +39,12 @@ extension HTTPHeaders {
     /// The HTTP library or the protocol adds others.
     init(of request: OutgoingRequest, _ body: OutgoingBody?) {
         self.init(request.headers.map { ($0.name, $0.value) })
+        for (name, value) in request.format.headers.sorted(by: { $0.key < $1.key }) {
+            add(name: name, value: value)
+        }
         add(name: "accept-encoding", value: "identity")
         add(name: "connection", value: "close")
-        if let body { add(name: "content-type", value: body.contentType) }
+        if let type = body?.contentType { add(name: "content-type", value: type) }
     }
 }
 

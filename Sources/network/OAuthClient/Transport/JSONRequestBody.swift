@@ -12,10 +12,10 @@ final class JSONRequestBody: Sendable {
     private let buffer = WipingBuffer()
 
     /// Creates the body with the members that the closure `members` adds.
-    init(
+    init<Failure: Error>(
         contentType: String = "application/json",
-        _ members: (MemberWriter) throws(RefreshFailure) -> Void
-    ) throws(RefreshFailure) {
+        _ members: (MemberWriter) throws(Failure) -> Void
+    ) throws(Failure) {
         self.contentType = contentType
         try MemberWriter.object(in: buffer, members)
     }
@@ -33,10 +33,10 @@ final class JSONRequestBody: Sendable {
         private let buffer: WipingBuffer
         private let start: Int
 
-        fileprivate static func object(
+        fileprivate static func object<Failure: Error>(
             in buffer: WipingBuffer,
-            _ members: (MemberWriter) throws(RefreshFailure) -> Void
-        ) throws(RefreshFailure) {
+            _ members: (MemberWriter) throws(Failure) -> Void
+        ) throws(Failure) {
             buffer.append(UInt8(ascii: "{"))
             try members(MemberWriter(buffer: buffer, start: buffer.count))
             buffer.append(UInt8(ascii: "}"))

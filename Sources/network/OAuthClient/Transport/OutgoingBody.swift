@@ -7,7 +7,8 @@ import Text
 final class OutgoingBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
-    let contentType: String
+    /// The media type, or `nil` if the body is empty.
+    let contentType: String?
     private let buffer: ByteBuffer
     private let stage: ExchangeAttempt
 
@@ -17,8 +18,19 @@ final class OutgoingBody: AsyncSequence, Sendable {
     init?(of request: OutgoingRequest, stage: ExchangeAttempt = ExchangeAttempt()) {
         self.stage = stage
         if let form = request.form {
-            contentType = "application/x-www-form-urlencoded"
-            buffer = unsafe form.withBytes { unsafe ByteBuffer(bytes: $0) }
+            let names = request.format.names
+            switch request.format.placement {
+            case .form:
+                contentType = "application/x-www-form-urlencoded"
+                buffer = unsafe form.withBytes(names: names) { unsafe ByteBuffer(bytes: $0) }
+            case .json:
+                let json = form.json(names: names)
+                contentType = json.contentType
+                buffer = unsafe json.withBytes { unsafe ByteBuffer(bytes: $0) }
+            case .query, .get:
+                contentType = nil
+                buffer = ByteBuffer()
+            }
         } else if let json = request.json {
             contentType = json.contentType
             buffer = unsafe json.withBytes { unsafe ByteBuffer(bytes: $0) }

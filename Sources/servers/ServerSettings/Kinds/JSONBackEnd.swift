@@ -59,35 +59,19 @@ package enum JSONPurpose: Sendable {
 
 /// The names and codes in which back ends of kind `json` differ.
 package struct JSONRules: Equatable, Sendable {
-    /// The names of the JSON members in requests and responses.
-    package struct Fields: Equatable, Sendable {
+    /// The names of the JSON members that a login sends.
+    package struct CredentialNames: Equatable, Sendable {
         package var username = "username"
         package var password = "password"
         /// The member with the code that the back end has sent to the user.
         package var code = "code"
-        package var accessToken = "accessToken"
-        package var refreshToken = "refreshToken"
-        package var expiresIn = "expiresIn"
-        package var refreshExpiresIn = "refreshExpiresIn"
-        /// The unit of ``expiresIn`` and ``refreshExpiresIn``.
-        package var expiresInUnit = LifetimeUnit.seconds
-        /// The member that ends the session if it is `true` in any response.
-        package var requiresReauth = "requiresReauth"
 
         package init() {}
     }
 
-    package var fields = Fields()
-    /// The path of the object that contains the members of a response, or `nil` if the response itself
-    /// contains them.
-    package var envelope: JSONPath?
-    /// The ``envelope`` of login responses, or `nil` if it is the same.
-    package var loginEnvelope: JSONPath?
-    /// The path of the error code in a response, in addition to the usual ones.
-    package var errorCode: JSONPath?
-    /// The members of token responses that the session keeps and shows to the user, in addition to the
-    /// tokens.
-    package var keptMembers: [String]
+    package var credentials = CredentialNames()
+    /// The form of responses; requests send the refresh token under the same name.
+    package var responses: TokenResponseFormat
     /// The error codes that mean "the access token has expired, refresh it".
     package var refreshCodes: [String]
     /// The error codes that end the session.
@@ -108,23 +92,13 @@ package struct JSONRules: Equatable, Sendable {
         logoutSendsRefreshToken: Bool,
         endsWithSecondRefusal: Bool
     ) {
-        self.keptMembers = keptMembers
+        responses = TokenResponseFormat(.camelCase)
+        responses.loginDemand = "requiresReauth"
+        responses.keptMembers = keptMembers
         self.refreshCodes = refreshCodes
         self.logoutCodes = logoutCodes
         self.logoutSendsRefreshToken = logoutSendsRefreshToken
         self.endsWithSecondRefusal = endsWithSecondRefusal
-    }
-
-    /// The paths of members and errors in a response.
-    package var places: JSONResponsePaths {
-        JSONResponsePaths(envelope: envelope, errorCode: errorCode, loginDemand: fields.requiresReauth)
-    }
-
-    /// Returns ``places`` for the response to a request of this purpose.
-    package func places(in purpose: JSONPurpose) -> JSONResponsePaths {
-        var places = self.places
-        if purpose == .login, let loginEnvelope { places.envelope = loginEnvelope }
-        return places
     }
 
     /// The rules for the back end of a signaling server, at which users log in.
@@ -151,7 +125,7 @@ package struct JSONRules: Equatable, Sendable {
 
     /// The rules for back ends without a preset, with the codes of both presets.
     package static let common = JSONRules(
-        keptMembers: signaling.keptMembers,
+        keptMembers: signaling.responses.keptMembers,
         refreshCodes: signaling.refreshCodes + ecall.refreshCodes,
         logoutCodes: signaling.logoutCodes + ecall.logoutCodes,
         logoutSendsRefreshToken: true,

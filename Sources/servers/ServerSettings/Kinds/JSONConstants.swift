@@ -48,9 +48,8 @@ package struct JSONConstants: Equatable, Sendable {
     /// Both are low because each request sends all values.
     static let maximumMembers = 32
     static let maximumHeaders = 16
-    /// The maximum numbers of bytes of a member's text and of a header's value.
+    /// The maximum number of bytes of a member's text.
     package static let maximumTextLength = 8 << 10
-    static let maximumHeaderLength = 4 << 10
 
     /// The secrets among the members and headers.
     package var secrets: [Secret] {
@@ -162,7 +161,7 @@ extension JSONConstants {
 
     private func problem(_ header: Entry) -> ServerProfileError? {
         let name = header.name
-        guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(\.isTokenByte) else {
+        guard HeaderSyntax.isName(name) else {
             return headerProblem("\"\(name)\" is not a header name")
         }
         guard !ReservedHeader.isReserved(name) else {
@@ -170,8 +169,8 @@ extension JSONConstants {
                 "must not contain \(name), which the agent sets itself"
             )
         }
-        guard case .text(let text) = header.value, !HeaderValueSyntax.isFit(text.utf8) else { return nil }
-        return headerProblem("the value of \(name) must be \(HeaderValueSyntax.rule)")
+        guard case .text(let text) = header.value, !HeaderSyntax.isFit(text.utf8) else { return nil }
+        return headerProblem("the value of \(name) must be \(HeaderSyntax.rule)")
     }
 }
 
@@ -180,42 +179,5 @@ extension JSONConstants.Entry {
     fileprivate var hasLongText: Bool {
         guard case .text(let text) = value else { return false }
         return text.utf8.count > JSONConstants.maximumTextLength
-    }
-}
-
-/// The headers that the configuration may not set.
-package enum ReservedHeader {
-    /// The reserved names.
-    ///
-    /// The list has headers set by the agent or the HTTP library, and headers that frame or route a message
-    /// (RFC 9110 §7.6.1, RFC 9112 §6). Others would make the server respond in a format that the agent does
-    /// not read.
-    private static let names: Set<ByteText> = [
-        "accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length",
-        "content-type", "date", "dpop", "expect", "host", "http2-settings", "keep-alive", "max-forwards",
-        "range", "te", "trailer", "transfer-encoding", "upgrade", "via",
-    ]
-
-    package static func isReserved(_ name: String) -> Bool {
-        let name = name.bytewise.lowercased
-        return names.contains(name) || name.hasPrefix("proxy-") || name.hasPrefix("if-")
-    }
-}
-
-/// The syntax of header values.
-package enum HeaderValueSyntax {
-    package static let rule =
-        "up to \(JSONConstants.maximumHeaderLength) bytes of visible ASCII, with spaces only inside"
-
-    /// Returns whether `bytes` are a complete value (RFC 9110 §5.5).
-    ///
-    /// Servers decode text beyond ASCII differently.
-    package static func isFit(_ bytes: some BidirectionalCollection<UInt8>) -> Bool {
-        guard let first = bytes.first, let last = bytes.last, bytes.count <= JSONConstants.maximumHeaderLength
-        else {
-            return false
-        }
-        return first.isVisibleASCII && last.isVisibleASCII
-            && bytes.allSatisfy { $0.isVisibleASCII || $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
     }
 }

@@ -10,9 +10,10 @@ extension JSONBackEnd {
 
     /// The names of the members that requests have in addition to the constant ones.
     private var requestMembers: [String] {
-        let fields = rules.fields
-        guard let codeStep else { return [fields.username, fields.password, fields.refreshToken] }
-        return [fields.username, fields.code, fields.refreshToken] + codeStep.carriedMembers
+        let names = rules.credentials
+        let refreshToken = rules.responses.names.refreshToken
+        guard let codeStep else { return [names.username, names.password, refreshToken] }
+        return [names.username, names.code, refreshToken] + codeStep.carriedMembers
     }
 
     private var codeProblems: [ServerProfileError] {
@@ -35,7 +36,7 @@ extension JSONBackEnd {
         if Set(carried).count < carried.count {
             problems.append(ServerProfileError("carry", "must not contain a name twice"))
         }
-        let own = [rules.fields.username, rules.fields.code].map(\.bytewise)
+        let own = [rules.credentials.username, rules.credentials.code].map(\.bytewise)
         if let name = carried.first(where: own.contains) {
             problems.append(
                 ServerProfileError("carry", "must not contain \(name), which is always sent with the code")
@@ -47,18 +48,8 @@ extension JSONBackEnd {
 
 extension JSONRules {
     fileprivate func problems(withCode: Bool) -> [ServerProfileError] {
-        let tokens = [fields.accessToken, fields.refreshToken]
-        let names =
-            tokens + [
-                fields.username, fields.password, fields.expiresIn, fields.refreshExpiresIn,
-                fields.requiresReauth,
-            ] + (withCode ? [fields.code] : [])
-        let areAmbiguous = Set(names.map(\.bytewise)).count < names.count || names.contains("")
-        return
-            (areAmbiguous ? [ServerProfileError("fields", "must be names that differ from each other")] : [])
-            + keptMembers.filter(tokens.contains).map {
-                ServerProfileError("keep", "must not name a token (\($0))")
-            }
+        let sent = [credentials.username, credentials.password] + (withCode ? [credentials.code] : [])
+        return responses.problems(besides: sent)
             + refreshCodes.filter(logoutCodes.contains).map {
                 ServerProfileError("logout_on", "must not share a code with refresh_on (\($0))")
             }

@@ -25,9 +25,13 @@ extension ServerProfile.Kind {
 
     /// Returns the errors of an issuer with its metadata at `metadata`, or of an address if that is `nil`.
     private static func problems(_ issuer: String, _ metadata: String?) -> [ServerProfileError] {
-        guard !IssuerNameRules.isTemplate(issuer) else {
-            let message = "must be the issuer of one tenant: a template with {…} is not supported"
-            return [ServerProfileError("issuer", message)]
+        if IssuerNameRules.isTemplate(issuer) {
+            guard metadata != nil else {
+                return [ServerProfileError("issuer", "a template with {tenantid} requires metadata_url")]
+            }
+            guard IssuerNameRules.isTemplateOfTenants(issuer) else {
+                return [ServerProfileError("issuer", "must not contain {…} besides one {tenantid}")]
+            }
         }
         guard metadata != nil else { return problems("issuer", of: issuer) }
         guard issuer.utf8.count > EndpointURL.longest || !issuer.utf8.allSatisfy(\.isVisibleASCII) else {
@@ -50,7 +54,7 @@ extension ServerProfile {
     package var otherProblems: [ServerProfileError] {
         authorization.problems + scopes.compactMap(Self.scopeProblem)
             + resources.compactMap(Self.resourceProblem) + trust.problems
-            + [userAgentProblem].compactMap(\.self)
+            + [userAgentProblem].compactMap(\.self) + dialect.problems(hasSecret: client.proof.secret != nil)
     }
 
     /// The maximum number of bytes.

@@ -38,6 +38,8 @@ package struct ClientRegistrationOptions: Equatable, Sendable {
 package enum ClientProof: Equatable, Sendable {
     /// No proof: a public client, which only sends its ID.
     case none
+    /// Basic credentials of the client ID and an empty password, for clients without a secret.
+    case basicID
     /// A secret shared with the server.
     case secret(SecretSource, ClientSecretMethod)
     /// Assertions signed with a shared secret (OpenID Connect Core §9 `client_secret_jwt`).
@@ -66,7 +68,7 @@ package enum ClientProof: Equatable, Sendable {
     package var secret: SecretSource? {
         switch self {
         case .secret(let source, _), .secretAssertion(let source, _): source
-        case .none, .keyAssertion, .externalAssertion, .certificate: nil
+        case .none, .basicID, .keyAssertion, .externalAssertion, .certificate: nil
         }
     }
 }
@@ -98,6 +100,8 @@ package enum ClientSecretMethod: String, CaseIterable, Sendable {
     case automatic
     case basic
     case post
+    /// Basic credentials of the secret as the user name, and an empty password.
+    case basicSecret = "basic_secret"
 }
 
 /// A private key that signs the client's assertions (OpenID Connect Core §9 `private_key_jwt`).

@@ -44,6 +44,40 @@ package enum IssuerNameRules {
     /// Returns whether `name` is a template with one issuer per tenant, such as that of Entra's `common`.
     package static func isTemplate(_ name: String) -> Bool { name.utf8.contains(UInt8(ascii: "{")) }
 
+    /// The part of a template that stands for a tenant.
+    private static let tenant: ByteText = "{tenantid}"
+
+    /// Returns the texts around the tenant of a template, or `nil` if `name` is not a template.
+    private static func parts(_ name: String) -> (before: Substring, after: Substring)? {
+        name.bytewise.parts(around: tenant)
+    }
+
+    /// Returns whether `name` is a template with one tenant in it, and nothing else to fill in.
+    package static func isTemplateOfTenants(_ name: String) -> Bool {
+        guard let (before, after) = parts(name) else { return false }
+        return !isTemplate(String(before)) && !isTemplate(String(after))
+    }
+
+    /// Returns whether `name` is `issuer`, or the issuer of a tenant if `issuer` is a template.
+    ///
+    /// - Parameters:
+    ///   - name: The name in an ID token or an authorization response.
+    ///   - issuer: The name in the metadata.
+    ///   - tenant: The tenant that must be in the name (the claim `tid` of an ID token), or `nil` for any.
+    /// - Returns: Whether an ID token or a response with this name is from the issuer.
+    package static func isName(_ name: String, of issuer: String, tenant: String?) -> Bool {
+        guard let (before, after) = parts(issuer) else { return name.bytewise == issuer.bytewise }
+        let bytes = name.utf8
+        guard bytes.count > before.utf8.count + after.utf8.count, bytes.starts(with: before.utf8),
+            bytes.reversed().starts(with: after.utf8.reversed())
+        else { return false }
+        let middle = bytes.dropFirst(before.utf8.count).dropLast(after.utf8.count)
+        guard middle.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit || "-.".utf8.contains($0) }) else {
+            return false
+        }
+        return tenant.map { middle.elementsEqual($0.utf8) } ?? true
+    }
+
     private static func withoutEmptyPath(_ name: String) -> ByteText {
         guard let url = try? EndpointURL(name), url.path == "/", url.query == nil else {
             return name.bytewise

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT
 
 import Text
+import TokenCore
 
 /// The ways in which a server of kind `oidc` or `oauth2` differs from the specifications.
 package struct ServerDialect: Hashable, Sendable {
-    /// The text between two scopes, spelled as in the configuration (RFC 6749 §3.3: a space).
-    package enum ScopeSeparator: String, CaseIterable, Sendable {
-        case space = " "
-        case comma = ","
-    }
-
-    /// The unit of the lifetimes in token responses (RFC 6749 §5.1: seconds).
-    package var lifetimeUnit = LifetimeUnit.seconds
-    package var scopeSeparator = ScopeSeparator.space
+    package var requests = TokenRequestFormat()
+    package var responses = TokenResponseFormat()
+    package var redirects = RedirectFormat()
     /// Whether browser logins send a code challenge (RFC 7636).
     ///
     /// Some servers reject it.
@@ -26,10 +21,17 @@ package struct ServerDialect: Hashable, Sendable {
     package var refreshParameters: [String: String] = [:]
     /// The `grant_type` for the client's credentials, if it is not `client_credentials` (RFC 6749 §4.4.2).
     package var clientGrantType: String?
-    /// The members of token responses that the session keeps and shows.
-    package var keptMembers: [String] = []
+    /// The endpoint that refresh tokens are sent to, if it is not the token endpoint.
+    package var refreshEndpoint: String?
+    /// The requests that prolong an access token, for servers without refresh tokens.
+    package var prolonging: TokenProlonging?
+    /// The request that revokes a token, if it is not that of RFC 7009.
+    package var revocation: RevocationFormat?
 
     package init() {}
+
+    /// The URL that refresh tokens are sent to, if it is not the token endpoint.
+    package var renewalURL: String? { prolonging?.request.endpoint ?? refreshEndpoint }
 
     /// The parameters of refreshes that the agent sets.
     package static let ownRefreshParameters: Set<ByteText> = [
@@ -42,6 +44,145 @@ package struct ServerDialect: Hashable, Sendable {
         "username",
     ])
 
-    /// The members of token responses that are secret.
-    package static let secretMembers: Set<ByteText> = ["access_token", "id_token", "refresh_token"]
+    package static let lacksSecret = "prolonging a token requires a client secret"
+
+    /// Returns the errors that are visible without asking the server, for a client with or without a secret.
+    package func problems(hasSecret: Bool) -> [ServerProfileError] {
+        let secret = TokenProlonging.Placeholder.clientSecret.rawValue
+        let needsSecret = [prolonging?.request, prolonging?.first].contains {
+            $0?.parameters.values.contains(secret) ?? false
+        }
+        return (needsSecret && !hasSecret ? [ServerProfileError("prolong", ServerDialect.lacksSecret)] : [])
+            + requests.problems + responses.problems() + redirects.problems + (prolonging?.problems ?? [])
+            + (revocation?.problems ?? [])
+    }
+}
+
+/// The form of a server's authorization requests and of the redirects that end them.
+package struct RedirectFormat: Hashable, Sendable {
+    /// The server's names of the parameters of authorization requests, by those of the specifications.
+    package var names: [String: String] = [:]
+    /// The text sent as `redirect_uri`, if it is not the redirect URI but a name for it.
+    package var redirectName: String?
+    /// The parameter of the redirect that has the code.
+    package var code = "code"
+    /// The parameters of the redirect that the session keeps and shows to the user.
+    package var keptParameters: [String] = []
+
+    package init() {}
+
+    private static let own: Set<ByteText> = [
+        "audience", "client_id", "code_challenge", "code_challenge_method", "redirect_uri", "resource",
+        "response_type", "scope", "state",
+    ]
+    /// The parameters of a redirect that the agent reads itself, or that must not be shown.
+    private static let unkept: Set<ByteText> = [
+        "access_token", "code", "error", "id_token", "iss", "refresh_token", "state",
+    ]
+
+    fileprivate var problems: [ServerProfileError] {
+        let names = TokenRequestFormat.problems(ofNames: names, besides: RedirectFormat.own)
+        let kept = keptParameters.filter {
+            RedirectFormat.unkept.contains($0.bytewise) || $0.bytewise == code.bytewise
+        }
+        return names.map { ServerProfileError("authorization_names", $0) }
+            + kept.map { ServerProfileError("callback", "must not keep \($0)") }
+    }
+}
+
+/// The requests that prolong an access token, in which the token itself takes the place of a refresh token.
+package struct TokenProlonging: Hashable, Sendable {
+    /// One request, whose response contains the new access token.
+    package struct Request: Hashable, Sendable {
+        package var endpoint: String
+        package var usesGet: Bool
+        /// The parameters, by name.
+        ///
+        /// A value that is one of ``Placeholder`` stands for what it names.
+        package var parameters: [String: String]
+
+        package init(endpoint: String, usesGet: Bool, parameters: [String: String]) {
+            self.endpoint = endpoint
+            self.usesGet = usesGet
+            self.parameters = parameters
+        }
+    }
+
+    /// A value that is filled in when the request is sent.
+    package enum Placeholder: String, CaseIterable, Sendable {
+        case accessToken = "{access_token}"
+        case clientID = "{client_id}"
+        case clientSecret = "{client_secret}"
+    }
+
+    package var request: Request
+    /// A request that is sent once, after the login, with the token of the login.
+    package var first: Request?
+
+    package init(_ request: Request, first: Request? = nil) {
+        self.request = request
+        self.first = first
+    }
+
+    fileprivate var problems: [ServerProfileError] {
+        [request, first].compactMap(\.self)
+            .filter { !$0.parameters.values.contains(Placeholder.accessToken.rawValue) }
+            .map { _ in ServerProfileError("prolong", "parameters must contain \"{access_token}\"") }
+    }
+}
+
+/// A request that revokes a token in another form than that of RFC 7009.
+package struct RevocationFormat: Hashable, Sendable {
+    /// The token to revoke, spelled as in the configuration.
+    package enum Token: String, CaseIterable, Sendable {
+        case accessToken = "access_token"
+        case refreshToken = "refresh_token"
+    }
+
+    /// The place of the token, spelled as in the configuration.
+    package enum Placement: String, CaseIterable, Sendable {
+        case form
+        case json
+        /// The header `Authorization`, with the scheme `Bearer`.
+        case bearer
+        /// The path of the endpoint.
+        case path
+    }
+
+    /// The method, spelled as in the configuration.
+    package enum Method: String, CaseIterable, Sendable {
+        case post = "POST"
+        case delete = "DELETE"
+    }
+
+    /// The URL, in whose path `{client_id}` and `{token}` are filled in.
+    package var endpoint: String
+    package var method: Method
+    package var token: Token
+    package var placement: Placement
+    /// The parameter with the token.
+    package var name: String
+
+    package init(endpoint: String, method: Method, token: Token, placement: Placement, name: String) {
+        self.endpoint = endpoint
+        self.method = method
+        self.token = token
+        self.placement = placement
+        self.name = name
+    }
+
+    /// Returns the URL with the token and the client ID filled in.
+    package func address(of token: String, client: String) -> String {
+        let values = ["token": token, "client_id": client]
+        return PlaceholderText.filled(endpoint) { values[$0].map { PercentCoding.encoded($0) } }.text
+    }
+
+    fileprivate var problems: [ServerProfileError] {
+        let hasToken = endpoint.bytewise.contains("{token}")
+        guard hasToken != (placement == .path) else { return [] }
+        let message =
+            hasToken
+            ? "{token} in the endpoint requires format = \"path\"" : "format \"path\" requires {token}"
+        return [ServerProfileError("revocation", message)]
+    }
 }

@@ -32,8 +32,8 @@ struct HostileAnswerTests {
         let object = try object(#""access_token":"at","\#(member)":"\#(Self.marks)""#)
         expectSoon(member) {
             _ = try? TokenResponse(object)
-            _ = try? TokenResponse(cognito: object)
-            _ = try? TokenResponse(object, JSONRules.Fields())
+            _ = try? TokenResponse(object, .cognito)
+            _ = try? TokenResponse(object, TokenResponseFormat(.camelCase))
         }
     }
 

@@ -47,7 +47,7 @@ struct OddAnswerTests {
     @Test(arguments: [("3599999", 3_599), ("3600000.0", 3_600), ("\"600000\"", 600), ("1000", 1)])
     func `a lifetime is counted in the unit that is declared`(literal: String, seconds: Int) async throws {
         var profile = ServerProfile.fixed()
-        profile.dialect.lifetimeUnit = .milliseconds
+        profile.dialect.responses.lifetimeUnit = .milliseconds
         let bench = try Bench(profile)
         bench.exchange.expect(
             "https://tokens.example/token",

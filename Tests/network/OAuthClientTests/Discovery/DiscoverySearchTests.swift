@@ -14,10 +14,11 @@ struct DiscoverySearchTests {
 
     private func bench(
         metadata: String? = nil,
+        issuer: String = TestIssuer.url,
         _ change: (inout ServerProfile) -> Void = { _ in }
     ) throws -> Bench {
         var profile = TestIssuer.profile()
-        profile.kind = .oidc(issuer: TestIssuer.url, metadata: metadata)
+        profile.kind = .oidc(issuer: issuer, metadata: metadata)
         change(&profile)
         return try Bench(profile)
     }
@@ -222,8 +223,53 @@ struct DiscoverySearchTests {
         let failure = await failure(bench)
         #expect(failure?.message.contains("for many tenants") == true)
         #expect(failure?.remedy?.text.contains("your own tenant") == true)
-        let kind = ServerProfile.Kind.oidc(issuer: template, metadata: Self.address)
-        #expect(kind.problems.map(\.key) == ["issuer"])
+    }
+
+    /// Issuers with the address of their metadata, and whether the configuration accepts them.
+    @Test(
+        arguments: [
+            ("https://login.example/{tenantid}/v2.0", address, true),
+            ("https://login.example/{tenantid}/v2.0", nil, false),
+            ("https://login.example/{tenant}/v2.0", address, false),
+            ("https://{host}/{tenantid}/v2.0", address, false),
+            ("https://login.example/{tenantid}/{tenantid}", address, false),
+        ] as [(String, String?, Bool)]
+    )
+    func `a template of tenants needs the address of its metadata`(
+        issuer: String,
+        metadata: String?,
+        isFit: Bool
+    ) {
+        #expect(ServerProfile.Kind.oidc(issuer: issuer, metadata: metadata).problems.isEmpty == isFit)
+    }
+
+    @Test func `a configured template is the issuer of its metadata`() async throws {
+        let template = "https://login.example/{tenantid}/v2.0"
+        let bench = try bench(metadata: Self.address, issuer: template)
+        bench.exchange.expect(Self.address, TestIssuer.metadata(["issuer": .string(template)]))
+        #expect(try await bench.server.discovery.metadata().issuer == template)
+    }
+
+    @Test(
+        arguments: [
+            ("https://login.example/7a-b/v2.0", "7a-b", true),
+            ("https://login.example/7a-b/v2.0", nil, true),
+            ("https://login.example/7a-b/v2.0", "7a-c", false),
+            ("https://login.example/7a-b/v2.0", "", false),
+            ("https://login.example//v2.0", "", false),
+            ("https://login.example/a/b/v2.0", "a/b", false),
+            ("https://login.example/{tenantid}/v2.0", "{tenantid}", false),
+            ("https://login.evil/7a-b/v2.0", "7a-b", false),
+            ("https://login.example/7a-b/v2.0x", "7a-b", false),
+        ] as [(String, String?, Bool)]
+    )
+    func `a template names the issuers of its tenants and no others`(
+        name: String,
+        tenant: String?,
+        isIssuer: Bool
+    ) {
+        let template = "https://login.example/{tenantid}/v2.0"
+        #expect(IssuerNameRules.isName(name, of: template, tenant: tenant) == isIssuer)
     }
 
     // MARK: Metadata at an address of its own

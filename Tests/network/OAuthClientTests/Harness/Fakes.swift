@@ -87,15 +87,21 @@ final class ScriptedExchange: HTTPExchanging {
     }
 
     func send(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse {
-        let body = request.form.map { form in form.withBytes { String(decoding: $0, as: UTF8.self) } }
-        let pairs = body.flatMap { FormEncoding.decoded($0) } ?? []
+        // As the server gets it.
+        let names = request.format.names
+        let isJSON = request.format.placement == .json
+        let json = isJSON ? request.form?.json(names: names) : request.json
+        let body = request.form.map { $0.withBytes(names: names) { String(decoding: $0, as: UTF8.self) } }
+        let pairs = isJSON ? [] : body.flatMap { FormEncoding.decoded($0) } ?? []
+        let isGet = OutgoingBody(of: request) == nil || request.format.placement == .get
         let sent = Sent(
             url: request.url.description,
-            method: request.deletes ? "DELETE" : OutgoingBody(of: request) == nil ? "GET" : "POST",
-            headers: Dictionary(request.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 }),
+            method: request.deletes ? "DELETE" : isGet ? "GET" : "POST",
+            headers: Dictionary(request.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+                .merging(request.format.headers) { $1 },
             form: Dictionary(pairs.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + " " + $1 }),
             formNames: pairs.map(\.name),
-            json: request.json.flatMap { $0.withBytes { try? JSONValue(parsing: $0).object } },
+            json: json.flatMap { $0.withBytes { try? JSONValue(parsing: $0).object } },
             contentType: OutgoingBody(of: request)?.contentType,
             publicAddressOnly: request.publicAddressOnly,
             certificates: request.identity?.chain.count ?? 0

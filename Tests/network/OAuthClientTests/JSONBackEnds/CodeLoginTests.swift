@@ -19,8 +19,8 @@ struct CodeLoginTests {
             rules: .signaling
         )
         backEnd.codeStep = CodeDeliveryStep(url: CodeLoginTests.address, carriedMembers: carried)
-        backEnd.rules.fields.username = "phone"
-        backEnd.rules.fields.code = "otp"
+        backEnd.rules.credentials.username = "phone"
+        backEnd.rules.credentials.code = "otp"
         let profile = ServerProfile(kind: .json(backEnd), client: ClientIdentity(""), flow: .password)
         #expect(profile.problems == [])
         return try KindBench(profile)

@@ -11,8 +11,8 @@ import TokenCore
 struct EnvelopeTests {
     static let rules: JSONRules = {
         var rules = JSONRules.signaling
-        rules.envelope = JSONPath(["data", "session"])
-        rules.errorCode = JSONPath(["errors", "0", "reason"])
+        rules.responses.envelope = JSONPath(["data", "session"])
+        rules.responses.errorCode = JSONPath(["errors", "0", "reason"])
         return rules
     }()
 
@@ -122,8 +122,8 @@ struct EnvelopeTests {
     /// As django-allauth's headless API has it.
     @Test func `a login may have an envelope of its own`() async throws {
         var rules = JSONRules.signaling
-        rules.envelope = JSONPath(["data"])
-        rules.loginEnvelope = JSONPath(["meta"])
+        rules.responses.envelope = JSONPath(["data"])
+        rules.responses.loginEnvelope = JSONPath(["meta"])
         let bench = try KindBench(JSONServerTests.profile(rules))
         bench.exchange.expect(
             JSONServerTests.login,

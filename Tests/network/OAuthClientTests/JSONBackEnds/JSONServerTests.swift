@@ -119,10 +119,10 @@ struct JSONServerTests {
 
     @Test func `names and codes can be anything`() async throws {
         var rules = JSONRules.ecall
-        rules.fields.refreshToken = "rt"
-        rules.fields.accessToken = "at"
-        rules.fields.expiresIn = "ttl"
-        rules.keptMembers = ["tenant"]
+        rules.responses.names.refreshToken = "rt"
+        rules.responses.names.accessToken = "at"
+        rules.responses.names.expiresIn = "ttl"
+        rules.responses.keptMembers = ["tenant"]
         let bench = try bench(rules)
         bench.exchange.expect(JSONServerTests.refresh, #"{"at":"a","rt":"r","ttl":60,"tenant":"t"}"#)
         let tokens = try #require(try await bench.refresh().granted)
@@ -135,8 +135,8 @@ struct JSONServerTests {
     /// As Synapse has it.
     @Test func `milliseconds are read as such where the configuration says so`() async throws {
         var rules = JSONRules.signaling
-        rules.fields.expiresIn = "expires_in_ms"
-        rules.fields.expiresInUnit = .milliseconds
+        rules.responses.names.expiresIn = "expires_in_ms"
+        rules.responses.lifetimeUnit = .milliseconds
         let bench = try bench(rules)
         bench.exchange.expect(JSONServerTests.refresh, #"{"accessToken":"at-2","expires_in_ms":86400000}"#)
         let tokens = try #require(try await bench.refresh().granted)
@@ -252,11 +252,11 @@ struct JSONServerTests {
 
     @Test func `rules that contradict themselves are named by key`() {
         var leaking = JSONRules.signaling
-        leaking.keptMembers = ["refreshToken"]
+        leaking.responses.keptMembers = ["refreshToken"]
         var torn = JSONRules.signaling
         torn.refreshCodes = ["token_revoked"]
         var doubled = JSONRules.signaling
-        doubled.fields.accessToken = "refreshToken"
+        doubled.responses.names.accessToken = "refreshToken"
         for (rules, key) in [(leaking, "keep"), (torn, "logout_on"), (doubled, "fields")] {
             #expect(JSONServerTests.profile(rules).problems.map(\.key).contains(key))
         }

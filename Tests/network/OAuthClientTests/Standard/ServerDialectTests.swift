@@ -17,7 +17,7 @@ struct ServerDialectTests {
     }
 
     @Test func `scopes are requested and read with commas`() async throws {
-        let profile = profile { $0.scopeSeparator = .comma }
+        let profile = profile { $0.responses.scopeSeparator = .comma }
         let transaction = AuthorizationTransaction(redirectURI: "http://x", issuer: nil, namesIssuer: false)
         #expect(transaction.parameters(profile).contains { $0.name == "scope" && $0.value == "read,write" })
         let bench = try Bench(profile)
@@ -73,7 +73,9 @@ struct ServerDialectTests {
     }
 
     @Test func `members are kept as text, and nothing else of a response`() async throws {
-        let bench = try Bench(profile { $0.keptMembers = ["instance_url", "id", "live", "list", "gone"] })
+        let bench = try Bench(
+            profile { $0.responses.keptMembers = ["instance_url", "id", "live", "list", "gone"] }
+        )
         bench.exchange.expect(
             endpoint,
             #"{"access_token":"at","instance_url":"https://x.example\u0007","id":7,"live":true,"list":[1],"more":"y"}"#

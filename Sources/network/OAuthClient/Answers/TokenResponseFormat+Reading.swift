@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+
+import ServerSettings
+import Text
+import TokenCore
+
+extension TokenResponseFormat {
+    /// The form of an Amazon Cognito user pool's responses.
+    static let cognito = TokenResponseFormat(
+        MemberNames(
+            accessToken: "AccessToken",
+            refreshToken: "RefreshToken",
+            idToken: "IdToken",
+            tokenType: "TokenType",
+            expiresIn: "ExpiresIn"
+        ),
+        envelope: JSONPath(["AuthenticationResult"])
+    )
+    /// The form of CreateToken's responses at IAM Identity Center.
+    ///
+    /// Their ID token is not read, because Amazon does not use it.
+    static let identityCenter = TokenResponseFormat(
+        MemberNames(
+            accessToken: "accessToken",
+            refreshToken: "refreshToken",
+            tokenType: "tokenType",
+            expiresIn: "expiresIn"
+        )
+    )
+
+    /// Returns whether `object` itself has an access token and a refresh token.
+    func hasBothTokens(_ object: JSONObject) -> Bool {
+        [names.accessToken, names.refreshToken].allSatisfy { object[$0]?.string?.utf8.isEmpty == false }
+    }
+
+    /// Returns the refresh token in `object`, or `nil` if there is none.
+    ///
+    /// - Throws: The reason the member is not a refresh token.
+    func refreshToken(in object: JSONObject) throws(TokenResponse.Problem) -> String? {
+        guard !prolongsAccessToken else { return try TokenResponse.token(names.accessToken, in: object) }
+        // A refresh token is sent only in forms and JSON, which allow blanks (RFC 6749 Appendix A.17).
+        return try TokenResponse.token(names.refreshToken, in: object) { $0.isVisibleASCII || $0 == 0x20 }
+    }
+
+    /// Returns the lifetime of the refresh token, or `nil` if `object` does not state one.
+    func refreshLifetime(in object: JSONObject) -> Duration? {
+        let names = prolongsAccessToken ? [names.expiresIn] : names.refreshExpiresIn
+        let told = names.lazy.compactMap { object[$0] }.first
+        return LifetimeParser.read(told, in: lifetimeUnit).flatMap(LifetimeParser.positive)
+    }
+
+    /// Returns the tokens in the envelope of a response.
+    ///
+    /// - Parameters:
+    ///   - answer: The response of the server.
+    ///   - isLogin: Whether it is the response to a login.
+    ///   - isBound: Whether the request proved possession of a key.
+    ///   - isExchanged: Whether the response belongs to a token exchange.
+    /// - Returns: The tokens, and the members to keep.
+    /// - Throws: The reason the response has no tokens.
+    func tokens(
+        in answer: JSONObject,
+        isLogin: Bool,
+        isBound: Bool = false,
+        isExchanged: Bool = false
+    ) throws(TokenResponse.Problem) -> TokenResponse {
+        let paths = paths(isLogin: isLogin)
+        guard let content = paths.content(of: answer) else {
+            throw TokenResponse.Problem(
+                message: "the response has no object \(paths.envelope?.description ?? "")"
+            )
+        }
+        do throws(TokenResponse.Problem) {
+            var tokens = try TokenResponse(content, self, isBound: isBound, isExchanged: isExchanged)
+            tokens.kept = kept(of: answer, isLogin: isLogin)
+            return tokens
+        } catch {
+            var problem = error
+            if let envelope = paths.envelope { problem.message += " in \(envelope)" }
+            throw problem
+        }
+    }
+
+    /// Returns the object in `answer` whose refresh token must be kept although the response is unusable, or
+    /// `nil` if there is none.
+    ///
+    /// The object is the one in the envelope, or else the only one with both tokens: in that case the
+    /// configured envelope is wrong.
+    func leftover(in answer: JSONObject, isLogin: Bool) -> JSONObject? {
+        let name = prolongsAccessToken ? names.accessToken : names.refreshToken
+        if let content = paths(isLogin: isLogin).content(of: answer), content[name] != nil {
+            return content
+        }
+        let found = answer.objects(upTo: JSONPath.longest).filter(hasBothTokens)
+        return found.count == 1 ? found.first : nil
+    }
+
+    /// Returns the members of `answer` that the session keeps, as text, from the envelope or from an object
+    /// around it.
+    func kept(of answer: JSONObject, isLogin: Bool) -> [String: String] {
+        // The innermost layer comes first.
+        paths(isLogin: isLogin).layers(of: answer).reversed().reduce(into: [:]) { kept, layer in
+            kept.merge(layer.shown(keptMembers)) { $1 }
+        }
+    }
+
+    /// Returns the error in the response of an OAuth server, or `nil` if there is none.
+    ///
+    /// The code at ``errorCode`` counts first, and the value of the mark of a success is a code too.
+    func error(in answer: JSONObject, isLogin: Bool) -> ReportedOAuthError? {
+        let layers = paths(isLogin: isLogin).layers(of: answer)
+        let isFailed = isUnsuccessful(answer)
+        guard isFailed || layers.first?[names.accessToken]?.string == nil else {
+            return layers.lazy.compactMap { ReportedOAuthError($0) }.first
+        }
+        let placed = errorCode.flatMap { answer[$0] }.flatMap { $0.string ?? $0.literal }
+        if let placed, !placed.isEmpty { return ReportedOAuthError(placed, wordsFrom: answer) }
+        let usual = layers.lazy.compactMap { ReportedOAuthError($0) }.first
+        guard isFailed, usual == nil else { return usual }
+        let mark = success.flatMap { answer[$0.member] }
+        return ReportedOAuthError(mark?.string ?? mark?.literal ?? "unsuccessful", wordsFrom: answer)
+    }
+
+    /// Returns whether `answer` lacks the mark of a success.
+    func isUnsuccessful(_ answer: JSONObject) -> Bool {
+        success.map { answer[$0.member]?.text != $0.value } ?? false
+    }
+}
+
+extension ReportedOAuthError {
+    /// Creates an error with a server's own `code` and the reasons in `answer`.
+    fileprivate init(_ code: String, wordsFrom answer: JSONObject) {
+        let words = ReportedOAuthError.words(in: answer)
+        self.init(code: code, description: words?.bytewise == code.bytewise ? nil : words)
+    }
+}
