@@ -85,8 +85,11 @@ struct JSONSettingsTests {
     private static let mistakesInAddresses: [(keys: String, complaint: String)] = [
         (
             "base_url = \"https://api.example\"",
-            "3: session.phone.base_url: requires preset, which has the paths, or login_url, refresh_url "
-                + "and logout_url"
+            "1: session.phone.refresh_url: required: URL for refreshes, or base_url and preset"
+        ),
+        (
+            "base_url = \"https://api.example\"\nrefresh_url = \"https://api.example/r\"",
+            "3: session.phone.base_url: has no effect without preset"
         ),
         (
             "base_url = \"https://api.example?x\"\npreset = \"ecall\"",
@@ -98,7 +101,7 @@ struct JSONSettingsTests {
         ),
         (
             "preset = \"ecall\"",
-            "1: session.phone.refresh_url: required: URL for refreshes, or base_url and preset"
+            "1: session.phone.base_url: required: the address before the paths of the preset"
         ),
         (
             "base_url = \"https://api.example\"\npreset = \"ecal\"",

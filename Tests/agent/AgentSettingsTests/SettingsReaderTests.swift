@@ -423,7 +423,7 @@ struct SettingsReaderTests {
             token: "https://gh.example/token",
             deviceAuthorization: "https://gh.example/device"
         )
-        var rules = JSONRules.signaling
+        var rules = JSONRules()
         rules.responses.names.refreshToken = "token"
         rules.responses.keptMembers = ["userId"]
         rules.refreshCodes = ["too_old"]

@@ -20,7 +20,7 @@ package struct SettingsReader {
     package init(
         home: String?,
         reservedPaths: ReservedPaths? = nil,
-        providers: ProviderCatalogue = ProviderCatalogue(directories: [])
+        providers: ProviderCatalogue = ProviderCatalogue()
     ) {
         self.providers = providers
         places = SocketPathSettingReader(home: home, reservedPaths: reservedPaths)

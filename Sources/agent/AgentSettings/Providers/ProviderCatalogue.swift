@@ -19,7 +19,8 @@ package final class ProviderCatalogue: Sendable {
     package let directories: [String]
     private let known = Mutex<[String: Result<ProviderFile?, ConfigurationProblems>]>([:])
 
-    package init(directories: [String]) {
+    /// Creates the catalogue of `directories`, by default of the installed files.
+    package init(directories: [String] = [installedDirectory].compactMap(\.self)) {
         self.directories = directories
     }
 

@@ -9,6 +9,8 @@ struct JSONBackEndReader: SessionPartReading {
     /// The session's table.
     private(set) var table: TableReader
     private let home: String?
+    /// Whether an address contains `{base_url}`.
+    private var needsBase = false
 
     /// Creates a reader of `table`, in which `~/` means `home`.
     init(_ table: TableReader, home: String?) {
@@ -18,19 +20,19 @@ struct JSONBackEndReader: SessionPartReading {
 
     /// Reads the back end, or returns `nil` with the reasons in the problem list.
     mutating func read() -> JSONBackEnd? {
-        let preset = table.word("preset", JSONPreset.self)
-        let base = baseURL(for: preset)
-        let login = table.url("login_url")?.description ?? base.login
-        let refresh = table.url("refresh_url")?.description ?? base.refresh
-        let logout = table.url("logout_url")?.description ?? base.logout
-        if refresh == nil, !table.has("refresh_url"), !table.has("base_url") {
-            table.report(
-                "refresh_url",
-                "required: URL for refreshes, or base_url and preset"
-            )
+        let base = baseURL()
+        let login = address("login_url", at: base)
+        let refresh = address("refresh_url", at: base)
+        let logout = address("logout_url", at: base)
+        if !table.has("refresh_url") {
+            table.report("refresh_url", "required: URL for refreshes, or base_url and preset")
+        } else if needsBase, !table.has("base_url") {
+            table.report("base_url", "required: the address before the paths of the preset")
+        } else if !needsBase, table.has("base_url") {
+            table.report("base_url", "has no effect without preset")
         }
         let codeStep = codeStep()
-        let rules = jsonRules(preset)
+        let rules = jsonRules()
         let constants = JSONConstants(
             members: table.table("members").map { entries(of: $0, depth: 1, areHeaders: false) } ?? [],
             headers: table.table("headers").map { entries(of: $0, depth: 1, areHeaders: true) } ?? []
@@ -49,27 +51,26 @@ struct JSONBackEndReader: SessionPartReading {
 
     // MARK: Addresses
 
-    /// Returns the URLs that follow from `base_url` and the preset.
-    private mutating func baseURL(
-        for preset: JSONPreset?
-    ) -> (login: String?, refresh: String?, logout: String?) {
-        guard let base = table.url("base_url") else { return (nil, nil, nil) }
+    /// Reads the address before the paths of a provider, without a slash at the end.
+    private mutating func baseURL() -> String? {
+        guard let base = table.url("base_url") else { return nil }
         guard base.query == nil else {
             table.report("base_url", "must not contain a query (?): paths are added to it")
-            return (nil, nil, nil)
+            return nil
         }
-        guard let paths = preset?.paths else {
-            if !table.has("preset") {
-                table.report(
-                    "base_url",
-                    "requires preset, which has the paths, or login_url, refresh_url and logout_url"
-                )
-            }
-            return (nil, nil, nil)
-        }
-        var address = base.description
-        if address.utf8.last == UInt8(ascii: "/") { address.removeLast() }
-        return (address + paths.login, address + paths.refresh, address + paths.logout)
+        return base.description.utf8.last == UInt8(ascii: "/")
+            ? String(base.description.dropLast()) : base.description
+    }
+
+    /// Reads an address, in which `{base_url}` stands for `base`.
+    private mutating func address(_ key: String, at base: String?) -> String? {
+        guard let text = table.string(key) else { return nil }
+        guard text.bytewise.contains("{base_url}") else { return table.url(text, of: key)?.description }
+        needsBase = true
+        // Without a valid base_url, that is the error.
+        guard let base else { return nil }
+        return table.url(PlaceholderText.filled(text) { $0 == "base_url" ? base : nil }.text, of: key)?
+            .description
     }
 
     private mutating func codeStep() -> CodeDeliveryStep? {
@@ -87,8 +88,8 @@ struct JSONBackEndReader: SessionPartReading {
 
     // MARK: Rules
 
-    private mutating func jsonRules(_ preset: JSONPreset?) -> JSONRules {
-        var rules = preset?.rules ?? .common
+    private mutating func jsonRules() -> JSONRules {
+        var rules = JSONRules()
         rules.responses = table.tokenResponseFormat(rules.responses) { inner in
             if let name = inner.string("username") { rules.credentials.username = name }
             if let name = inner.string("password") { rules.credentials.password = name }

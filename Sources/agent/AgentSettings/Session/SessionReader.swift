@@ -96,7 +96,9 @@ struct SessionReader {
     ///
     /// - Returns: `false` if the provider cannot be used.
     private mutating func addProvider() -> Bool {
-        guard let provider = table.string("provider") else { return !table.has("provider") }
+        let isPreset = !table.has("provider")
+        let key = isPreset ? "preset" : "provider"
+        guard let provider = isPreset ? preset() : table.string("provider") else { return !table.has(key) }
         var values = table.table("provider_values")
         let given = values?.texts() ?? [:]
         let file: ProviderFile
@@ -104,7 +106,7 @@ struct SessionReader {
             guard let found = try surroundings.providers.file(named: provider) else {
                 let nearest = WordSuggestion.question(about: provider, among: surroundings.providers.names)
                 table.report(
-                    "provider",
+                    key,
                     "no provider is named \"\(provider)\"\(nearest)",
                     .run("tokenctl providers")
                 )
@@ -112,7 +114,7 @@ struct SessionReader {
             }
             file = found
         } catch {
-            for line in error.lines { table.report("provider", "cannot be used: \(line)") }
+            for line in error.lines { table.report(key, "cannot be used: \(line)") }
             return false
         }
         var isComplete = true
@@ -121,8 +123,20 @@ struct SessionReader {
             let values = values ?? table
             values.problems.add("\(table.path).provider_values.\(name)", at: values.position, message)
         }
-        table.provide(keys, at: table.position(of: "provider"))
+        table.provide(keys, at: table.position(of: key))
         return isComplete
+    }
+
+    /// The providers that a session of kind `json` may also name with `preset`.
+    private enum Preset: String, CaseIterable {
+        case signaling
+        case ecall
+    }
+
+    /// Reads `preset`, or returns `nil` if there is none or the session is of another kind.
+    private mutating func preset() -> String? {
+        guard table.string("kind") == ServerKind.json.rawValue else { return nil }
+        return table.word("preset", Preset.self)?.rawValue
     }
 
     /// Reads a group of keys with `reader` and marks them as read in ``table``.

@@ -18,7 +18,7 @@ package struct JSONBackEnd: Equatable, Sendable {
         loginURL: String?,
         refreshURL: String,
         logoutURL: String?,
-        rules: JSONRules = .common,
+        rules: JSONRules = JSONRules(),
         codeStep: CodeDeliveryStep? = nil,
         constants: JSONConstants = JSONConstants()
     ) {
@@ -85,50 +85,17 @@ package struct JSONRules: Equatable, Sendable {
     /// Whether the session ends if a token is rejected right after a refresh.
     package var endsWithSecondRefusal: Bool
 
-    package init(
-        keptMembers: [String],
-        refreshCodes: [String],
-        logoutCodes: [String],
-        logoutSendsRefreshToken: Bool,
-        endsWithSecondRefusal: Bool
-    ) {
+    /// Creates the rules for back ends of which nothing is known: the codes of those that are.
+    package init() {
         responses = TokenResponseFormat(.camelCase)
         responses.loginDemand = "requiresReauth"
-        responses.keptMembers = keptMembers
-        self.refreshCodes = refreshCodes
-        self.logoutCodes = logoutCodes
-        self.logoutSendsRefreshToken = logoutSendsRefreshToken
-        self.endsWithSecondRefusal = endsWithSecondRefusal
-    }
-
-    /// The rules for the back end of a signaling server, at which users log in.
-    ///
-    /// Access tokens are valid for 15 minutes, and refresh tokens for 30 days from their last use.
-    package static let signaling = JSONRules(
-        keptMembers: ["userId", "deviceId"],
-        refreshCodes: ["access_token_expired"],
-        logoutCodes: [
+        responses.keptMembers = ["userId", "deviceId"]
+        refreshCodes = ["access_token_expired", "ErrAccessTokenExpired"]
+        logoutCodes = [
             "refresh_token_expired", "token_revoked", "invalid_refresh_token", "invalid_credentials",
-        ],
-        logoutSendsRefreshToken: false,
-        endsWithSecondRefusal: false
-    )
-
-    /// The rules for the back end of an emergency-call app, at which registered devices log in.
-    package static let ecall = JSONRules(
-        keptMembers: ["userId", "deviceId"],
-        refreshCodes: ["ErrAccessTokenExpired"],
-        logoutCodes: ["ErrRefreshTokenExpired", "ErrDeviceNotRegistered", "unauthorized"],
-        logoutSendsRefreshToken: true,
-        endsWithSecondRefusal: true
-    )
-
-    /// The rules for back ends without a preset, with the codes of both presets.
-    package static let common = JSONRules(
-        keptMembers: signaling.responses.keptMembers,
-        refreshCodes: signaling.refreshCodes + ecall.refreshCodes,
-        logoutCodes: signaling.logoutCodes + ecall.logoutCodes,
-        logoutSendsRefreshToken: true,
-        endsWithSecondRefusal: false
-    )
+            "ErrRefreshTokenExpired", "ErrDeviceNotRegistered", "unauthorized",
+        ]
+        logoutSendsRefreshToken = true
+        endsWithSecondRefusal = false
+    }
 }

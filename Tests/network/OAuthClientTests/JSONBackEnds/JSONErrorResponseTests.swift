@@ -23,7 +23,7 @@ struct JSONRefusalTests {
     @Test(
         arguments: JSONRules.signaling.logoutCodes.map { (JSONRules.signaling, $0) }
             + JSONRules.ecall.logoutCodes.map { (JSONRules.ecall, $0) }
-            + JSONRules.common.logoutCodes.map { (JSONRules.common, $0) }
+            + JSONRules().logoutCodes.map { (JSONRules(), $0) }
     )
     func `every listed code ends the session wherever it stands`(rules: JSONRules, code: String) {
         let bodies = [
