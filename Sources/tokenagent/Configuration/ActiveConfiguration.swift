@@ -355,6 +355,7 @@ extension SessionSettings {
             fingerprint: session.fingerprint,
             endings: session.endings,
             hosts: session.hostsServed,
+            responseMembers: session.responseMembers,
             resource: session.server.resourceAddress,
             resources: session.resources,
             hasHostsOfResource: session.hasHostsOfResource,

@@ -65,6 +65,8 @@ package struct SessionMembers: RemedyMembers {
     package let notes = WireMember<[NoteMessage]>("notes", isOptional: true)
     /// The stored texts, by the names that `keep` defines.
     package let kept = WireMember<JSONObject>("kept")
+    /// Those of ``kept`` that are addresses from a token response.
+    package let baseAddresses = WireMember<JSONObject>("base_addresses", isOptional: true)
 
     package static let table = Self()
 }

@@ -28,6 +28,8 @@ package struct PrintedTokenDetailMembers: WireMemberTable {
     package let expiresAtText = WireMember<String>("expires_at_rfc3339", isOptional: true)
     package let issuer = WireMember<String>("issuer", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)
+    /// The stored texts, as in the status of the session.
+    package let kept = WireMember<JSONObject>("kept", isOptional: true)
 
     package static let table = Self()
 }

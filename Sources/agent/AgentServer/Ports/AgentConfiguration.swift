@@ -68,6 +68,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var fingerprint: String
     /// The hosts that the tokens are for, as needed by integrations with other programs.
     package var hosts: [String]
+    /// The kept members that are from token responses, and not from a redirect.
+    package var responseMembers: Set<String>
     /// The protected resource in whose metadata the session's issuer is named.
     package var resource: String?
     /// The resource indicators for which tokens are requested (RFC 8707).
@@ -105,6 +107,7 @@ package struct SessionSettings: Equatable, Sendable {
         fingerprint: String,
         endings: [String] = [],
         hosts: [String] = [],
+        responseMembers: Set<String> = [],
         resource: String? = nil,
         resources: [String] = [],
         hasHostsOfResource: Bool = false,
@@ -128,6 +131,7 @@ package struct SessionSettings: Equatable, Sendable {
         self.pacedAs = pacedAs
         self.fingerprint = fingerprint
         self.hosts = hosts
+        self.responseMembers = responseMembers
         self.resource = resource
         self.resources = resources
         self.hasHostsOfResource = hasHostsOfResource

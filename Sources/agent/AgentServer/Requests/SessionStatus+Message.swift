@@ -38,6 +38,10 @@ extension SessionStatus {
         message.notes = notes(on: settings).wire
         message.advise(hidden.remedy(remedy, for: self.message))
         message.kept = JSONObject(keptMembers.mapValues { .string($0) })
+        let addresses = keptMembers.filter { name, value in
+            settings.responseMembers.contains(name) && value.bytewise.contains("://")
+        }
+        if !addresses.isEmpty { message.baseAddresses = JSONObject(addresses.mapValues { .string($0) }) }
         return message
     }
 

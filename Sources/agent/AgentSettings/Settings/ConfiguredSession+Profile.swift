@@ -55,6 +55,13 @@ extension ConfiguredSession {
         return [resource.host].compactMap(\.self)
     }
 
+    /// The kept members of token responses, without those that a redirect could set.
+    package var responseMembers: Set<String> {
+        if case .json(let backEnd) = server { return Set(backEnd.rules.responses.keptMembers) }
+        return Set(responses.dialect.responses.keptMembers)
+            .subtracting(responses.dialect.redirects.keptParameters)
+    }
+
     /// Whether ``hostsServed`` is the host of the resource, without the resource's path.
     package var hasHostsOfResource: Bool { hosts.isEmpty && !hostsServed.isEmpty }
 

@@ -98,6 +98,7 @@ package enum TokenFormat: String, CaseIterable {
             printed.expiresAtText = answer.expiresAt.map(DurationPhrase.rfc3339)
             printed.issuer = about?.issuer
             printed.account = about?.account
+            printed.kept = about?.kept.flatMap { $0.members.isEmpty ? nil : $0 }
             return TerminalText.ascii(printed.json) + [0x0A]
         }
         var text = line(token, scheme: scheme, place) + "\n"

@@ -49,16 +49,24 @@ struct CurlArguments: Equatable {
     /// The request that curl sends.
     private(set) var target = CurlProofTarget()
 
+    /// The address before URLs that are paths.
+    private let base: String?
+
     /// Parses arguments for curl.
     ///
+    /// - Parameters:
+    ///   - arguments: The arguments.
+    ///   - base: The address before URLs that are paths, or `nil` if all are complete.
     /// - Throws: ``AgentError`` with the code `badRequest` for an option that sends the token elsewhere or
     ///   that ``CurlOptionEffect`` does not list.
-    init(_ arguments: [String]) throws(AgentError) {
+    init(_ arguments: [String], base: String? = nil) throws(AgentError) {
+        self.base = base
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             if hasOptionsEnded || !argument.hasPrefix("-") || argument == "-" {
-                words.append(.given(argument))
-                target.read(url: argument)
+                let url = complete(argument)
+                words.append(.given(url))
+                target.read(url: url)
             } else if argument == "--" {
                 hasOptionsEnded = true
                 try endRequest(argument)
@@ -216,7 +224,13 @@ struct CurlArguments: Equatable {
         inputs.read(flag: flag)
     }
 
+    private func complete(_ url: String) -> String {
+        guard let base, url.utf8.first == UInt8(ascii: "/") else { return url }
+        return base + url
+    }
+
     private mutating func add(_ value: String, of name: String, prefix: String) throws(AgentError) {
+        let value = name == "url" ? complete(value) : value
         target.read(value, of: name)
         inputs.read(value, of: name)
         switch name {

@@ -25,6 +25,14 @@ struct CurlCommand: ParsableCommand {
 
     @OptionGroup var variant: VariantOptions
 
+    @Option(
+        help: ArgumentHelp(
+            "Begin URLs that are paths with this kept member of the session.",
+            valueName: "member"
+        )
+    )
+    var base: String?
+
     @OptionGroup var agent: AgentAndOutputOptions
 
     @Argument(
@@ -56,10 +64,31 @@ struct CurlCommand: ParsableCommand {
         )
     }
 
-    /// Checks that the session's `hosts`, if any, match `server`.
+    /// Returns the address in the kept member `name`, without a slash at the end.
+    private func address(in name: String) throws(AgentError) -> String {
+        let status: SessionMessage = try agent.endpoint.waiting(as: tokenRequest)
+            .message(AgentRequest(.get, "sessions", session.name))
+        guard let address = status.baseAddresses?[name]?.string else {
+            let known = status.baseAddresses?.members.map(\.name) ?? []
+            throw AgentError(
+                .badRequest,
+                known.isEmpty
+                    ? "the session keeps no address"
+                    : "the session keeps no address \(name), only \(known.joined(separator: ", "))",
+                session: session.name,
+                remedy: .run("tokenctl status \(session.name)")
+            )
+        }
+        return address.utf8.last == UInt8(ascii: "/") ? String(address.dropLast()) : address
+    }
+
+    /// Checks that the session's `hosts` match `server`.
+    ///
+    /// Without `hosts`, any server of a URL that the user wrote is allowed, but no server that another server
+    /// named.
     private func checkHosts(for server: ServerAddress) throws(AgentError) {
         let rules = try agent.endpoint.waiting(as: tokenRequest).hostRules(of: session.name)
-        guard rules.isEmpty || SessionChoice.closest(rules, to: server.place) != nil else {
+        guard rules.isEmpty && base == nil || SessionChoice.closest(rules, to: server.place) != nil else {
             throw AgentError(
                 .denied,
                 "hosts does not include \(server.origin)",
@@ -72,7 +101,7 @@ struct CurlCommand: ParsableCommand {
     }
 
     private func send() throws(AgentError) -> Int32 {
-        let arguments = try CurlArguments(arguments)
+        let arguments = try CurlArguments(arguments, base: try base.map(address))
         let server = try arguments.server()
         try ConfigurationRemedy.whereNotTakenOver(at: agent.endpoint) { () throws(AgentError) in
             try checkHosts(for: server)
