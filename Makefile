@@ -24,7 +24,7 @@ RELEASE  = .build/release
 SWIFT_STATIC = .build/swift-static
 DEBUG    = .build/debug
 MANPAGES = tokenagent.1 tokenctl.1 tokenagent.conf.5 tokenagent-clients.7 tokenagent-fleet.7 tokenagent-protocol.7 \
-    tokenagent-tutorial.7
+    tokenagent-providers.7 tokenagent-tutorial.7
 # What the two in PATH run or become.
 PROGRAMS = tokenagent-runner tokenagent-proxy tokenagent-mcp tokenctl-commands
 # The names under which git, docker and bazel look for their helpers in PATH.

@@ -32,8 +32,9 @@ struct ClientReader: SessionPartReading {
 
     private mutating func clientID(_ kind: ServerKind, _ flow: LoginFlow) -> String? {
         guard kind.hasClients else { return "" }
-        // The assertion identifies the client, so client_id is optional (RFC 7523 §2.1).
-        if flow == .jwtBearer, !table.has("client_id") { return withoutClient() }
+        // The assertion, or the token to exchange, identifies the client (RFC 7523 §2.1, RFC 8693 §2.1).
+        let isOptional = flow == .jwtBearer || kind == .oauth2 && flow == .tokenExchange
+        if isOptional, !table.has("client_id") { return withoutClient() }
         return table.required("client_id", "client ID registered at the authorization server")
     }
 
