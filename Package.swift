@@ -126,7 +126,7 @@ let package = Package(
         ),
         .target(
             name: "SealedStore",
-            dependencies: ["CSodium", "SecretMemory", "Text", "Threads", "TokenCore"],
+            dependencies: ["AgentProtocol", "CSodium", "SecretMemory", "Text", "Threads", "TokenCore"],
             swiftSettings: cold
         ),
         .target(

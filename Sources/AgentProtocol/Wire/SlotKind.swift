@@ -6,28 +6,51 @@ package enum SlotKind: String, CaseIterable, Sendable {
     case keyFile = "keyfile"
     case command
     case systemdCredential = "systemd-cred"
-    case secretService = "secret-service"
-    case keychain
-    /// The previous master key, while records sealed under it remain.
-    case previousKey = "previous-key"
 
-    /// The kinds that a request can add.
-    ///
-    /// The others are created automatically.
-    package static let requested: [SlotKind] = [.passphrase, .keyFile, .command, .systemdCredential]
+    /// The member of a request that describes a slot.
+    package enum Argument {
+        case secret(KeyPath<SlotAdditionMembers, WireMember<String>>)
+        case file(KeyPath<SlotAdditionMembers, WireMember<String>>)
+        /// The name of a secret outside of the agent.
+        case name(KeyPath<SlotAdditionMembers, WireMember<String>>, default: String)
+        /// The words of a command that prints the secret.
+        case command(KeyPath<SlotAdditionMembers, WireMember<[String]>>)
+    }
+
+    /// The noun in messages, the noun in help texts, and what describes a slot in a request.
+    package var traits: (noun: String, phrase: String, argument: Argument) {
+        switch self {
+        case .passphrase: ("passphrase", "a passphrase", .secret(\.passphrase))
+        case .keyFile: ("key file", "a key file", .file(\.path))
+        case .command: ("command", "a command", .command(\.command))
+        case .systemdCredential:
+            ("credential", "a systemd credential", .name(\.credential, default: "tokenagent"))
+        }
+    }
 
     /// Whether the method opens the store without the user.
-    package var opensByItself: Bool { self != .passphrase && self != .previousKey }
+    package var opensByItself: Bool { self != .passphrase }
+
+    /// Whether the secret is neither the user's nor in a file of the store.
+    package var isExternal: Bool { opensByItself && self != .keyFile }
+
+    /// The methods as alternatives in a sentence: "a, b or c".
+    package static func alternatives(_ word: (SlotKind) -> String?) -> String {
+        let words = allCases.compactMap(word)
+        return "\(words.dropLast().joined(separator: ", ")) or \(words.last ?? "")"
+    }
 }
 
-/// The proof that a change of the unlock methods requires, as in `GET /v1/vault`.
-package enum RequiredVaultProof: String, CaseIterable, Sendable {
-    /// The store has a passphrase: the proof is the passphrase, or the secret of another slot.
-    case passphrase
-    /// No slot has a passphrase, and the user can be prompted.
-    case confirm
-    /// The content of a key file.
-    case keyFile = "keyfile"
-    /// The output of a command or a credential.
-    case key
+/// The body of `POST /v1/vault/init` and `POST /v1/vault/slots`.
+package struct SlotAdditionMembers: UnlockProofMembers {
+    /// The type of the slot, a ``SlotKind``.
+    package let type = WireMember<String>("type")
+    package let passphrase = WireMember<String>("passphrase", isOptional: true)
+    package let path = WireMember<String>("path", isOptional: true)
+    package let command = WireMember<[String]>("command", isOptional: true)
+    package let credential = WireMember<String>("credential", isOptional: true)
+    package let unlockPassphrase = SlotRemovalMembers.table.unlockPassphrase
+    package let unlockKey = SlotRemovalMembers.table.unlockKey
+
+    package static let table = Self()
 }

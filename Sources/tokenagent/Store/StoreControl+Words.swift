@@ -39,23 +39,6 @@ extension CounterVerdict {
     }
 }
 
-extension VaultStatus.Slot {
-    /// Creates the protocol's description of a slot.
-    init(_ slot: SlotDescription, in stateDirectory: String) {
-        let (kind, detail): (SlotKind, String) =
-            switch slot.source {
-            case .passphrase: (.passphrase, "")
-            case .keyFile(let path): (.keyFile, path ?? stateDirectory + "/keyfile")
-            case .external(.command, let name): (.command, name.replacing("\0", with: " "))
-            case .external(.systemdCredential, let name): (.systemdCredential, name)
-            case .external(.secretService, let name): (.secretService, name)
-            case .external(.keychain, let name): (.keychain, name)
-            case .previousKey(let epoch): (.previousKey, "epoch \(epoch)")
-            }
-        self.init(index: slot.index, kind: kind, detail: detail, madeAt: slot.madeAt)
-    }
-}
-
 extension StoreProblem {
     /// Returns the message for a session without a record if an unreadable record may be its own, otherwise
     /// `nil`.

@@ -102,14 +102,13 @@ final class StoreControl: StoreControlling {
 
     func vaultStatus() -> VaultStatus {
         let isAhead = ahead.withLock { $0 != nil }
-        let state: VaultStatus.State =
-            switch store.state {
-            case .uninitialized: .uninitialized
-            case .unlocked where !isAhead: .unlocked
-            case .locked, .unlocked: .locked
-            }
-        let slots = store.slots.map { VaultStatus.Slot($0, in: store.stateDirectory) }
-        return VaultStatus(state: state, vaultID: store.vaultID, epoch: Int(store.epoch), slots: slots)
+        let state = store.state
+        return VaultStatus(
+            state: isAhead && state == .unlocked ? .locked : state,
+            vaultID: store.vaultID,
+            epoch: Int(store.epoch),
+            slots: store.slots
+        )
     }
 
     /// Waits for ``openAhead()`` to finish.
@@ -133,7 +132,7 @@ final class StoreControl: StoreControlling {
             try open(passphrase)
         } catch {
             refusal.withLock { $0 = error }
-            let hasPassphrase = store.slots.contains { $0.source == .passphrase }
+            let hasPassphrase = store.slots.contains { $0.kind == .passphrase }
             throw StoreAccessError(error, passphraseIsLeft: passphrase == nil && hasPassphrase)
         }
         refusal.withLock { $0 = nil }
@@ -235,29 +234,11 @@ final class StoreControl: StoreControlling {
         switch request {
         case .passphrase(let bytes): return .passphrase(try .guarding(bytes))
         case .keyFile(let path): return .keyFile(path: path)
-        case .command(let command):
-            let name = command.joined(separator: "\0")
-            return .external(.command, name: name, try secrets.read(.command, name))
-        case .systemdCredential(let name):
-            let name = name ?? ExternalSecrets.defaultCredential
-            return .external(.systemdCredential, name: name, try secrets.read(.systemdCredential, name))
-        }
-    }
-}
-
-extension GuardedBytes {
-    /// Creates a guarded copy of `bytes`.
-    convenience init(holding bytes: some Collection<UInt8>) throws(SealedMemoryError) {
-        try self.init(count: bytes.count)
-        unsafe write { unsafe $0.copyBytes(from: bytes) }
-    }
-
-    /// Returns a guarded copy of `bytes`, or throws the store's error.
-    static func guarding(_ bytes: [UInt8]) throws(StoreError) -> GuardedBytes {
-        do throws(SealedMemoryError) {
-            return try GuardedBytes(holding: bytes)
-        } catch {
-            throw .outOfMemory
+        case .external(let kind, let name):
+            guard let provider = ExternalProvider.allCases.first(where: { $0.kind == kind }) else {
+                throw .secretNeeded
+            }
+            return .external(provider, name: name, try provider.secret(name, by: secrets))
         }
     }
 }

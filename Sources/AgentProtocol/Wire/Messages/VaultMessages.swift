@@ -44,20 +44,6 @@ package struct SlotRemovalMembers: UnlockProofMembers {
     package static let table = Self()
 }
 
-/// The body of `POST /v1/vault/init` and `POST /v1/vault/slots`.
-package struct SlotAdditionMembers: UnlockProofMembers {
-    /// The type of the slot, one of ``SlotKind/requested``.
-    package let type = WireMember<String>("type")
-    package let passphrase = WireMember<String>("passphrase", isOptional: true)
-    package let path = WireMember<String>("path", isOptional: true)
-    package let command = WireMember<[String]>("command", isOptional: true)
-    package let credential = WireMember<String>("credential", isOptional: true)
-    package let unlockPassphrase = SlotRemovalMembers.table.unlockPassphrase
-    package let unlockKey = SlotRemovalMembers.table.unlockKey
-
-    package static let table = Self()
-}
-
 /// The body of `POST /v1/vault/passwd`.
 package struct PassphraseChangeMembers: WireMemberTable {
     package let old = WireMember<String>("old")
@@ -72,4 +58,16 @@ package struct RekeyMembers: UnlockProofMembers {
     package let unlockKey = WireMember<String>("unlock_key", isOptional: true)
 
     package static let table = Self()
+}
+
+/// The proof that a change of the unlock methods requires, as in `GET /v1/vault`.
+package enum RequiredVaultProof: String, CaseIterable, Sendable {
+    /// The store has a passphrase: the proof is the passphrase, or the secret of another slot.
+    case passphrase
+    /// No slot has a passphrase, and the user can be prompted.
+    case confirm
+    /// The content of a key file.
+    case keyFile = "keyfile"
+    /// The output of a command or a credential.
+    case key
 }

@@ -92,42 +92,19 @@ package struct StoredSession: Sendable {
 
 /// The state of the store, for the user and programs.
 package struct VaultStatus: Equatable, Sendable {
-    package enum State: String, Sendable {
-        case uninitialized
-        case locked
-        case unlocked
-    }
-
-    /// An unlock method.
-    package struct Slot: Equatable, Sendable {
-        package var index: Int
-        package var kind: SlotKind
-        /// A description for the user: a path or a command's name, but no secret.
-        package var detail: String
-        /// The time of creation, or `nil` if a version created the slot that did not record it.
-        package var madeAt: WallTime?
-
-        package init(index: Int, kind: SlotKind, detail: String, madeAt: WallTime? = nil) {
-            self.index = index
-            self.kind = kind
-            self.detail = detail
-            self.madeAt = madeAt
-        }
-    }
-
-    package var state: State
+    package var state: StoreState
     /// The identifier in hexadecimal, or `nil` while the store is uninitialized.
     package var vaultID: String?
     package var epoch: Int
-    package var slots: [Slot]
+    package var slots: [SlotDescription]
 
     /// Whether one of the unlock methods does not need the user.
     var opensByItself: Bool { slots.contains(where: \.kind.opensByItself) }
 
     /// Whether a method other than a key file may unlock the store without the user.
-    var needsCommand: Bool { slots.contains { $0.kind.opensByItself && $0.kind != .keyFile } }
+    var needsCommand: Bool { slots.contains { $0.kind.isExternal } }
 
-    package init(state: State, vaultID: String?, epoch: Int, slots: [Slot]) {
+    package init(state: StoreState, vaultID: String?, epoch: Int, slots: [SlotDescription]) {
         self.state = state
         self.vaultID = vaultID
         self.epoch = epoch
@@ -149,8 +126,8 @@ package enum SlotRequest: Equatable, Sendable {
     case passphrase([UInt8])
     /// A key file; `nil` is the default path.
     case keyFile(path: String?)
-    case command([String])
-    case systemdCredential(name: String?)
+    /// A secret from outside of the agent; `name` is what the slot stores.
+    case external(SlotKind, name: String)
 }
 
 /// The reason the store did not do what was requested.

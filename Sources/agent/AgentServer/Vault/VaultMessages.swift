@@ -6,20 +6,21 @@ import TokenCore
 
 extension SlotRequest {
     init(_ body: RequestBody<SlotAdditionMembers>) throws(RequestFailure) {
-        switch SlotKind(word: try body.required(\.type)) {
-        case .passphrase: self = .passphrase(Array(try body.required(\.passphrase).utf8))
-        case .keyFile: self = .keyFile(path: try body.value(\.path))
-        case .command:
-            guard let command = try body.value(\.command), !command.isEmpty else {
+        guard let kind = SlotKind(word: try body.required(\.type)) else {
+            let message = "type must be \(SlotKind.alternatives(\.rawValue))"
+            throw RequestFailure(code: .badRequest, message: message)
+        }
+        switch kind.traits.argument {
+        case .secret(let member): self = .passphrase(Array(try body.required(member).utf8))
+        case .file(let member): self = .keyFile(path: try body.value(member))
+        case .name(let member, let standard):
+            self = .external(kind, name: try body.value(member) ?? standard)
+        case .command(let member):
+            guard let command = try body.value(member), !command.isEmpty else {
                 let message = "command must be a non-empty array of strings"
                 throw RequestFailure(code: .badRequest, message: message)
             }
-            self = .command(command)
-        case .systemdCredential: self = .systemdCredential(name: try body.value(\.credential))
-        case .secretService, .keychain, .previousKey, nil:
-            let known = SlotKind.requested.map(\.rawValue)
-            let message = "type must be \(known.dropLast().joined(separator: ", ")) or \(known.last ?? "")"
-            throw RequestFailure(code: .badRequest, message: message)
+            self = .external(kind, name: command.joined(separator: "\0"))
         }
     }
 }

@@ -43,7 +43,11 @@ extension RequiredVaultProof {
             case .passphrase: ("the store's passphrase", .set("unlock_passphrase"))
             case .confirm: ("the user's confirmation", .retry("now"))
             case .keyFile: ("the content of the key file", .set("unlock_key"))
-            case .key: ("the output of the command or the credential", .set("--key-file or hooks.confirm"))
+            case .key:
+                (
+                    "the output of \(SlotKind.alternatives { $0.isExternal ? "the \($0.traits.noun)" : nil })",
+                    .set("--key-file or hooks.confirm")
+                )
             }
         return RequestFailure(
             code: .denied,

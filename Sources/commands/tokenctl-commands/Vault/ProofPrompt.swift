@@ -41,7 +41,7 @@ enum ProofPrompt {
         case .key:
             throw AgentError(
                 .badRequest,
-                "this requires the key from the store's command or credential",
+                "this requires the key from the store's \(SlotKind.alternatives { $0.isExternal ? $0.traits.noun : nil })",
                 remedy: .set("--key-file or hooks.confirm")
             )
         case .confirm, nil: return

@@ -11,8 +11,8 @@ struct UnlockCommand: ParsableCommand {
         commandName: "unlock",
         abstract: "Unlock the agent.",
         discussion: """
-            Prompts for the passphrase if the store has one; a key file, a command or a systemd credential unlocks \
-            it without a prompt.
+            Prompts for the passphrase if the store has one; \
+            \(SlotKind.alternatives { $0.opensByItself ? $0.traits.phrase : nil }) unlocks it without a prompt.
             """
     )
 

@@ -16,28 +16,12 @@ struct VaultCommand: ParsableCommand {
     )
 }
 
-/// An unlock method that `--type` can select.
-struct RequestedSlot: ExpressibleByArgument {
-    var kind: SlotKind
-
-    init(_ kind: SlotKind) {
-        self.kind = kind
-    }
-
-    init?(argument: String) {
-        guard let kind = SlotKind(word: argument), SlotKind.requested.contains(kind) else { return nil }
-        self.init(kind)
-    }
-
-    var defaultValueDescription: String { kind.rawValue }
-
-    static var allValueStrings: [String] { SlotKind.requested.map(\.rawValue) }
-}
+extension SlotKind: ExpressibleByArgument {}
 
 /// The options that describe one unlock method.
 struct VaultSlotOptions: ParsableArguments {
     @Option(help: "The unlock method.")
-    var type = RequestedSlot(.passphrase)
+    var type = SlotKind.passphrase
 
     @Option(help: ArgumentHelp("The key file; created if it does not exist.", valueName: "file"))
     var path: String?
@@ -64,13 +48,13 @@ struct VaultSlotOptions: ParsableArguments {
     var command: [String] = []
 
     func validate() throws {
-        guard (type.kind == .command) == (!command.isEmpty) else {
+        guard (type == .command) == (!command.isEmpty) else {
             throw ValidationError("--type command and a command after -- require each other")
         }
-        guard (type.kind == .systemdCredential) == (credential != nil) else {
+        guard (type == .systemdCredential) == (credential != nil) else {
             throw ValidationError("--credential and --type systemd-cred require each other")
         }
-        guard path == nil || type.kind == .keyFile else {
+        guard path == nil || type == .keyFile else {
             throw ValidationError("--path requires --type keyfile")
         }
     }
@@ -80,11 +64,11 @@ struct VaultSlotOptions: ParsableArguments {
     func make(by path: String, at endpoint: AgentEndpoint) throws {
         var body = AgentRequestBody<SlotAdditionMembers>()
         try ProofPrompt.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
-        body.add(\.type, type.kind.rawValue)
+        body.add(\.type, type.rawValue)
         if let file = self.path { body.add(\.path, try absolute(file)) }
         if let credential { body.add(\.credential, credential) }
         if !command.isEmpty { body.add(\.command, command) }
-        if type.kind == .passphrase {
+        if type == .passphrase {
             body.add(\.passphrase, secret: try VaultPassphrase.new(fromStandardInput: readsPassphrase))
         }
         var request = AgentRequest(.post, "vault", path, body: body.finished())
@@ -94,12 +78,12 @@ struct VaultSlotOptions: ParsableArguments {
 
     /// The options as they were given, with a space before each.
     var words: String {
-        guard type.kind != .passphrase else { return "" }
+        guard type != .passphrase else { return "" }
         let options = [("--path", path), ("--credential", credential)].compactMap { name, value in
             value.map { " \(name) \(ShellWord.quoted($0))" }
         }
         let program = command.isEmpty ? "" : " -- " + command.map(ShellWord.quoted).joined(separator: " ")
-        return " --type \(type.kind.rawValue)" + options.joined() + program
+        return " --type \(type.rawValue)" + options.joined() + program
     }
 
     /// Makes `path` absolute, because the agent runs in another directory.

@@ -52,7 +52,7 @@ struct VaultSlotsCommand: ParsableCommand {
             guard !agent.wantsJSON else { return }
             let vault: VaultMessage = try agent.endpoint.message(AgentRequest(.get, "vault"))
             // A user who adds another unlock method often intends to stop using the key file.
-            guard slot.type.kind != .keyFile,
+            guard slot.type != .keyFile,
                 let index = vault.slots?.first(where: { $0.type == .keyFile })?.index
             else { return }
             try StandardOutput.line("note: the key file (slot \(index)) still unlocks the store")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Text
 
 /// The reason the sealed store cannot be used, each with a description and a remedy.
@@ -104,7 +105,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .wrongKeyFile(let path): "the key file \(path) does not open this vault"
         case .wrongExternalSecret(let source): "the secret from \(source) does not open this vault"
         case .noExternalSecret(let provider, let name, let reason, _):
-            "the \(provider.word) \(name) delivered no key: \(reason)"
+            "the \(provider.kind.traits.noun) \(name) delivered no key: \(reason)"
         case .olderCopy(let stored, let counter):
             "the store is an old copy: it is at \(stored), the counter at \(counter)"
         case .otherCounter(let stored, let counter):
@@ -181,13 +182,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .wrongExternalSecret(let source):
             .set("\(source) back to what delivers this vault's key, then run tokenctl unlock")
         case .wrongKeyFile: .set("the original key file back in its place, then run tokenctl unlock")
-        case .noExternalSecret(.systemdCredential, _, _, _):
-            .set(
-                "LoadCredentialEncrypted= in the agent's unit, then run tokenctl shutdown && systemctl --user start tokenagent"
-            )
-        case .noExternalSecret(.command, _, _, _):
-            .set("unlock_command in [vault] to a command that prints a key")
-        case .noExternalSecret(let provider, _, _, _): .retry("with a \(provider.word) that delivers a key")
+        case .noExternalSecret(let provider, _, _, _): provider.remedy
         case .olderCopy(_, let counter):
             .set(
                 "vault.rollback_counter_accept = \(counter) if no later copy of the store exists, then run tokenctl shutdown && tokenagent"

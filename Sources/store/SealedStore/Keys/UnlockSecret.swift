@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import SecretMemory
 import TokenCore
 
@@ -33,14 +34,15 @@ extension GuardedBytes {
     /// Returns a copy without the final line feed, or `nil` if there is none.
     fileprivate func withoutLineBreak() throws(StoreError) -> GuardedBytes? {
         guard count > 1, unsafe read({ unsafe $0.last }) == UInt8(ascii: "\n") else { return nil }
+        return unsafe try read { bytes throws(StoreError) in unsafe try .guarding(bytes.dropLast()) }
+    }
+
+    /// Returns a guarded copy of `bytes`.
+    package static func guarding(_ bytes: some Collection<UInt8>) throws(StoreError) -> GuardedBytes {
         do throws(SealedMemoryError) {
-            let shorter = try GuardedBytes(count: count - 1)
-            unsafe read { all in
-                unsafe shorter.write {
-                    unsafe $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: all.dropLast()))
-                }
-            }
-            return shorter
+            let copy = try GuardedBytes(count: bytes.count)
+            unsafe copy.write { unsafe $0.copyBytes(from: bytes) }
+            return copy
         } catch {
             throw .outOfMemory
         }
@@ -61,9 +63,20 @@ package enum NewSlot: Sendable {
 package struct SlotDescription: Equatable, Sendable {
     /// The index among the slots, from 0; it changes when an earlier slot is removed.
     package let index: Int
+    package let kind: SlotKind
+    /// A description for the user: a path or a command's name, but no secret.
+    package let detail: String
     package let source: KeySource
     /// The creation time, or `nil` if an older version created the slot without it.
     package let madeAt: WallTime?
+
+    package init(index: Int, kind: SlotKind, detail: String, source: KeySource, madeAt: WallTime? = nil) {
+        self.index = index
+        self.kind = kind
+        self.detail = detail
+        self.source = source
+        self.madeAt = madeAt
+    }
 }
 
 /// The state of the store.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import SecretMemory
 import TokenCore
 
@@ -15,8 +16,25 @@ struct ChangedVault: Sendable {
 extension VaultFileStore {
     /// The slots shown to users, without wrapped older keys.
     var descriptions: [SlotDescription] {
-        userSlots.enumerated().map { slot in
-            SlotDescription(index: slot.offset, source: slot.element.source, madeAt: slot.element.madeAt)
+        userSlots.enumerated().compactMap { description(of: $0.element, at: $0.offset) }
+    }
+
+    private func description(of slot: KeySlot, at index: Int) -> SlotDescription? {
+        func description(_ kind: SlotKind, _ detail: String = "") -> SlotDescription {
+            SlotDescription(
+                index: index,
+                kind: kind,
+                detail: detail,
+                source: slot.source,
+                madeAt: slot.madeAt
+            )
+        }
+        return switch slot.source {
+        case .passphrase: description(.passphrase)
+        case .keyFile(let path): description(.keyFile, path ?? directory.path(of: KeyFile.defaultName))
+        case .external(let provider, let name):
+            description(provider.kind, name.replacing("\0", with: " "))
+        case .previousKey: nil
         }
     }
 

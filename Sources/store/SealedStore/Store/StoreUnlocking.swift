@@ -143,11 +143,11 @@ extension SessionStore {
         case .keyFile(let path):
             return .wrongKeyFile(path: path ?? keeper.directory.path(of: KeyFile.defaultName))
         case .external(let index, _):
-            guard keeper.descriptions.indices.contains(index) else { return .noSuchSlot(index) }
-            guard case .external(_, let name) = keeper.descriptions[index].source else {
+            let slots = keeper.descriptions
+            guard slots.indices.contains(index), case .external = slots[index].source else {
                 return .noSuchSlot(index)
             }
-            return .wrongExternalSecret(source: String(name.map { $0 == "\0" ? " " : $0 }))
+            return .wrongExternalSecret(source: slots[index].detail)
         }
     }
 

@@ -88,11 +88,9 @@ final class MemoryStore: StoreControlling {
             vaultID: "00ff",
             epoch: 1,
             slots: [
-                VaultStatus.Slot(
-                    index: 0,
-                    kind: keyFile.withLock { $0 == nil } ? .passphrase : .keyFile,
-                    detail: ""
-                )
+                keyFile.withLock { $0 == nil }
+                    ? SlotDescription(index: 0, kind: .passphrase, detail: "", source: .passphrase)
+                    : SlotDescription(index: 0, kind: .keyFile, detail: "", source: .keyFile(path: nil))
             ]
         )
     }
