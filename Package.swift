@@ -373,7 +373,9 @@ let package = Package(
         ),
         .testTarget(
             name: "SealedStoreTests",
-            dependencies: ["SealedStore", "SecretMemory", "TestSupport", "Text", "Threads", "TokenCore"],
+            dependencies: [
+                "AgentProtocol", "SealedStore", "SecretMemory", "TestSupport", "Text", "Threads", "TokenCore",
+            ],
             exclude: ["Vectors"],
             swiftSettings: testing
         ),
