@@ -6,6 +6,7 @@ import AgentSettings
 import CommandExecution
 import Logging
 import Synchronization
+import Text
 import TokenCore
 
 /// The configured hooks, which run for every event one after the other, in the order of the events.

@@ -15,24 +15,17 @@ struct SessionLog {
     let logger: Logger
 
     func log(_ event: SessionEvent, of name: SessionName, at moment: Moment) {
-        var values: Logger.Metadata = [:]
-        values["reason"] = event.reason.map { "\($0)" }
-        let left = event.expiresAt.map { max(0, ($0 - moment.now).wholeSeconds) }
-        switch event.kind {
-        case .refreshed:
-            values["expires_in"] = left.map { "\($0)" }
+        // ``refreshFailed(_:of:_:nextTry:)`` logs that event, once the next attempt is planned.
+        if let line = event.name.logLine {
+            var values: Logger.Metadata = [:]
+            values["reason"] = event.reason.map { "\($0)" }
+            if let lifetime = line.lifetime, let end = event.expiresAt {
+                values[lifetime] = "\(max(0, (end - moment.now).wholeSeconds))"
+            }
             if !event.notes.isEmpty {
                 values["notes"] = "\(event.notes.map(\.rawValue).joined(separator: ","))"
             }
-            write(.notice, "refreshed", name, values)
-        // ``refreshFailed(_:of:_:nextTry:)`` logs it, once the next attempt is planned.
-        case .refreshFailed: break
-        case .loginRequired: write(.warning, "login required", name, values)
-        case .expiring:
-            values["ends_in"] = left.map { "\($0)" }
-            write(.warning, "login expires soon", name, values)
-        case .loggedIn: write(.notice, "logged in", name, values)
-        case .loggedOut: write(.notice, "logged out", name, values)
+            write(line.isWarning ? .warning : .notice, "\(line.text)", name, values)
         }
         if let message = event.message { tell(message, of: name) }
     }

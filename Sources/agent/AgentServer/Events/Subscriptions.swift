@@ -75,7 +75,7 @@ extension AgentEvent {
     /// Creates an event of a session.
     init(_ event: SessionEvent, of name: SessionName, at moment: Moment) {
         self.init(
-            EventName(event.kind),
+            event.name,
             session: name,
             time: moment.wallTime,
             reason: event.reason,
@@ -94,19 +94,5 @@ extension AgentEvent {
         var event = self
         event.message = message.map(hidden.message)
         return event
-    }
-}
-
-extension EventName {
-    fileprivate init(_ kind: SessionEvent.Kind) {
-        self =
-            switch kind {
-            case .refreshed: .refreshed
-            case .refreshFailed: .refreshFailed
-            case .loginRequired: .loginRequired
-            case .expiring: .expiring
-            case .loggedIn: .loggedIn
-            case .loggedOut: .loggedOut
-            }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import Text
 import TokenCore
 
 /// A receiver of all events that runs hooks; it must not block.

@@ -270,13 +270,13 @@ private enum SourceChange {
 
     /// Creates the change for an event, or `nil` if it has no effect.
     init?(_ event: SessionEvent) {
-        switch event.kind {
+        switch event.name {
         case .loggedIn: self = .returned
         case .refreshed: self = .renewed
         case .loginRequired: self = .ended
         // The late result of a revocation, which has a reason, changes nothing.
         case .loggedOut where event.reason == nil: self = .ended
-        case .loggedOut, .refreshFailed, .expiring: return nil
+        default: return nil
         }
     }
 }

@@ -107,16 +107,7 @@ package enum LogoutReply: Equatable, Sendable {
 
 /// An event for subscribers and hooks, without any secret.
 package struct SessionEvent: Equatable, Sendable {
-    package enum Kind: Equatable, Sendable {
-        case refreshed
-        case refreshFailed
-        case loginRequired
-        case expiring
-        case loggedIn
-        case loggedOut
-    }
-
-    package var kind: Kind
+    package var name: EventName
     /// A stable word: an ``EndReason``, a ``FailureClass`` or the ``RefreshReason`` of a successful refresh.
     ///
     /// With `loggedOut`, it is the later result of the revocation: `revoked`, `not_revoked`.
@@ -137,8 +128,9 @@ package struct SessionEvent: Equatable, Sendable {
         reason: EndReason.configurationChanged.rawValue
     )
 
-    package init(_ kind: Kind, reason: String? = nil, message: String? = nil, expiresAt: Instant? = nil) {
-        self.kind = kind
+    package init(_ name: EventName, reason: String? = nil, message: String? = nil, expiresAt: Instant? = nil)
+    {
+        self.name = name
         self.reason = reason
         self.message = message
         self.expiresAt = expiresAt

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// Sessions shared by all hosts of a fleet (``SessionPolicy/isShared``), and the effects of other hosts on
 /// the login.
 extension Session {
@@ -63,12 +65,12 @@ extension Session {
         become(.ready(adopted))
         storage = StorageHealth()
         history.renewed()
-        let kind: SessionEvent.Kind = isNew ? .loggedIn : .refreshed
+        let name: EventName = isNew ? .loggedIn : .refreshed
         let told =
             answerSatisfiedRequests(fresh: .primary, isAdopted: true, at: moment.now)
             + failUnsatisfiableRequests(at: moment.now)
             + erase(held.subtracting(heldSecrets))
-            + [.notify(SessionEvent(kind, expiresAt: adopted.primary?.expiresAt))]
+            + [.notify(SessionEvent(name, expiresAt: adopted.primary?.expiresAt))]
         guard !isUnproven else {
             return told + start(.primary, adopted, setback: nil, reason: .due, at: moment)
         }

@@ -10,7 +10,7 @@ import Testing
     private func reason(_ script: inout SessionScript, _ effects: [Effect]) -> RefreshReason? {
         let all = script.answer(effects, script.granted())
         let told = all.compactMap { effect -> RefreshReason? in
-            guard case .notify(let event) = effect, event.kind == .refreshed else { return nil }
+            guard case .notify(let event) = effect, event.name == .refreshed else { return nil }
             #expect(event.reason == event.refreshReason?.rawValue)
             return event.refreshReason
         }
@@ -95,7 +95,7 @@ import Testing
         let (_, asked) = script.get(minimum: .seconds(60), wait: .seconds(300))
         let failed = script.fail(asked, .busy)
         let told = failed.compactMap { effect -> RefreshReason? in
-            guard case .notify(let event) = effect, event.kind == .refreshFailed else { return nil }
+            guard case .notify(let event) = effect, event.name == .refreshFailed else { return nil }
             return event.refreshReason
         }
         #expect(told == [.asked])

@@ -2,6 +2,7 @@
 
 import TestSupport
 import Testing
+import Text
 
 @testable import TokenCore
 
@@ -15,9 +16,9 @@ import Testing
         _ script: inout SessionScript,
         for time: Duration,
         _ answer: (SessionScript, UInt64) -> RefreshOutcome
-    ) -> (notices: [SessionEvent.Kind], requests: Int) {
+    ) -> (notices: [EventName], requests: Int) {
         let end = script.moment.now + time
-        var notices: [SessionEvent.Kind] = []
+        var notices: [EventName] = []
         var requests: UInt64 = 0
         while let wake = script.session.wakeTime, wake < end {
             let effects = script.sleepUntilWake()

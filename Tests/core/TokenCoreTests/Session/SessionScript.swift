@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 @testable import TokenCore
 
 /// A session and a clock that only the test moves, with shorthand for the usual events.
@@ -231,10 +233,10 @@ extension [Effect] {
         return number
     }
 
-    var notified: [SessionEvent.Kind] {
+    var notified: [EventName] {
         compactMap { effect in
             guard case .notify(let event) = effect else { return nil }
-            return event.kind
+            return event.name
         }
     }
 }
