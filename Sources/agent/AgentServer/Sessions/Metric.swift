@@ -2,6 +2,22 @@
 
 import TokenCore
 
+/// The counters of a session since the agent started, for the metrics.
+struct SessionCounters: Equatable, Sendable {
+    /// The number of requests that got a token.
+    var served = 0
+    /// The number of requests that got an error, by its code.
+    var refused: [String: Int] = [:]
+    /// The number of requests that waited for a refresh begun by another request.
+    var coalesced = 0
+    /// The number of successful refreshes, by their reason.
+    var refreshes: [RefreshReason: Int] = [:]
+    /// The number of failed refreshes, by their reason.
+    var failedRefreshes: [RefreshReason: Int] = [:]
+    /// The number of failed refreshes, by their failure class.
+    var failures: [FailureClass: Int] = [:]
+}
+
 /// The data from which the metrics are made, at one moment.
 struct MetricSources {
     /// The generation of a session that several hosts share.
