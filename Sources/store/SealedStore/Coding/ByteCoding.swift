@@ -2,18 +2,20 @@
 
 import SecretMemory
 
-/// The reason bytes are not in the expected format.
-enum FormatError: Error, Equatable {
-    /// The bytes end too early.
-    case truncated
-    /// A field has an invalid value.
-    case invalid(String)
-}
-
 extension [UInt8] {
     /// Appends an integer, little endian.
     mutating func append(integer: some FixedWidthInteger) {
         unsafe Swift.withUnsafeBytes(of: integer.littleEndian) { unsafe append(contentsOf: $0) }
+    }
+
+    /// Passes a reader of the bytes to `body`.
+    func read<Result, Failure: Error>(
+        _ body: (inout ByteReader) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe span.bytes.withUnsafeBytes { bytes throws(Failure) in
+            var reader = unsafe ByteReader(bytes)
+            return try body(&reader)
+        }
     }
 
     /// Appends the 16 bytes of an identifier, most significant first, in the order of its digits.
@@ -37,24 +39,24 @@ struct ByteReader {
     var remaining: Int { unsafe bytes.count - offset }
 
     /// Reads the next `count` bytes, without copying them.
-    mutating func take(_ count: Int) throws(FormatError) -> UnsafeRawBufferPointer {
+    mutating func take(_ count: Int) throws(RecordError) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw .truncated }
         defer { offset += count }
         return unsafe UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])
     }
 
-    mutating func bytes(_ count: Int) throws(FormatError) -> [UInt8] {
+    mutating func bytes(_ count: Int) throws(RecordError) -> [UInt8] {
         unsafe Array(try take(count))
     }
 
     /// Reads an integer, little endian.
-    mutating func integer<Value: FixedWidthInteger>(_: Value.Type = Value.self) throws(FormatError) -> Value {
+    mutating func integer<Value: FixedWidthInteger>(_: Value.Type = Value.self) throws(RecordError) -> Value {
         let bytes = unsafe try take(MemoryLayout<Value>.size)
         return unsafe Value(littleEndian: bytes.loadUnaligned(as: Value.self))
     }
 
     /// Reads the 16 bytes of an identifier.
-    mutating func id() throws(FormatError) -> RandomID {
+    mutating func id() throws(RecordError) -> RandomID {
         let bytes = unsafe try take(RandomID.byteCount)
         return unsafe RandomID(
             high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
@@ -63,10 +65,10 @@ struct ByteReader {
     }
 
     /// Reads `count` bytes of UTF-8.
-    mutating func text(_ count: Int) throws(FormatError) -> String {
+    mutating func text(_ count: Int) throws(RecordError) -> String {
         let bytes = unsafe try take(count)
         guard let text = unsafe String(validating: bytes, as: UTF8.self) else {
-            throw .invalid("text is not UTF-8")
+            throw .malformed("text is not UTF-8")
         }
         return text
     }

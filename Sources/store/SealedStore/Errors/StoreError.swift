@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import SecretMemory
 import Text
 
 /// The reason the sealed store cannot be used, each with a description and a remedy.
@@ -75,6 +76,17 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Sessions are stored, which a new vault would lose.
     case sessionsStored
     case outOfMemory
+
+    /// Returns the result of `allocate`, or throws ``outOfMemory``.
+    static func allocating<Value>(
+        _ allocate: () throws(SealedMemoryError) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(SealedMemoryError) {
+            return try allocate()
+        } catch {
+            throw .outOfMemory
+        }
+    }
 
     /// A description of the error.
     package var description: String {

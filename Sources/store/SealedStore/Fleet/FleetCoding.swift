@@ -82,15 +82,15 @@ extension [UInt8] {
 }
 
 extension ByteReader {
-    mutating func lineage() throws(FormatError) -> Lineage {
+    mutating func lineage() throws(RecordError) -> Lineage {
         Lineage(number: try integer(), id: try integer())
     }
 
-    mutating func attempt() throws(FormatError) -> AttemptID {
+    mutating func attempt() throws(RecordError) -> AttemptID {
         AttemptID(host: try integer(), random: try integer())
     }
 
-    mutating func fleetHeader() throws(FormatError) -> FleetHeader {
+    mutating func fleetHeader() throws(RecordError) -> FleetHeader {
         FleetHeader(
             lineage: try lineage(),
             generation: try integer(),
@@ -102,21 +102,21 @@ extension ByteReader {
         )
     }
 
-    private mutating func fleetStatus() throws(FormatError) -> FleetHeader.LoginStatus {
+    private mutating func fleetStatus() throws(RecordError) -> FleetHeader.LoginStatus {
         switch try integer(UInt8.self) {
         case 1: return .live
         case 2: return .rescued
         case 3:
             guard let reason = EndReason(word: try text(Int(try integer(UInt8.self)))) else {
-                throw .invalid("the reason for the end of the login is unknown")
+                throw .malformed("the reason for the end of the login is unknown")
             }
             return .dead(reason)
         case 4: return .out
-        default: throw .invalid("its status is unknown")
+        default: throw .malformed("its status is unknown")
         }
     }
 
-    mutating func lateResponse() throws(FormatError) -> LateResponse {
+    mutating func lateResponse() throws(RecordError) -> LateResponse {
         LateResponse(
             lineage: try lineage(),
             parent: try integer(),
@@ -126,7 +126,7 @@ extension ByteReader {
         )
     }
 
-    mutating func fleetIntent() throws(FormatError) -> FleetIntent {
+    mutating func fleetIntent() throws(RecordError) -> FleetIntent {
         var intent = FleetIntent(
             lineage: try lineage(),
             generation: try integer(),
@@ -137,39 +137,39 @@ extension ByteReader {
         )
         let count = Int(try integer(UInt8.self))
         guard count <= FleetIntent.maximumPredecessors else {
-            throw .invalid("it has too many previous attempts")
+            throw .malformed("it has too many previous attempts")
         }
         for _ in 0..<count { intent.before.append(try attempt()) }
         switch try integer(UInt8.self) {
         case 0: intent.isRefused = false
         case 1: intent.isRefused = true
-        default: throw .invalid("its rejection flag is unknown")
+        default: throw .malformed("its rejection flag is unknown")
         }
         return intent
     }
 
-    mutating func fleetRefreshRequest() throws(FormatError) -> FleetRefreshRequest {
+    mutating func fleetRefreshRequest() throws(RecordError) -> FleetRefreshRequest {
         FleetRefreshRequest(lineage: try lineage(), generation: try integer())
     }
 
-    mutating func fleetHost() throws(FormatError) -> HostDescription {
+    mutating func fleetHost() throws(RecordError) -> HostDescription {
         let id: UInt64 = try integer()
         let role: FleetRole
         switch try integer(UInt8.self) {
         case 1: role = .keeper
         case 2: role = .reader
-        default: throw .invalid("its role is unknown")
+        default: throw .malformed("its role is unknown")
         }
         let seen = FleetTime(seconds: try integer())
         let label = try text(Int(try integer(UInt8.self)))
         let version = try text(Int(try integer(UInt8.self)))
         guard (label + version).utf8.allSatisfy(\.isVisibleASCII) else {
-            throw .invalid("its name contains invisible characters")
+            throw .malformed("its name contains invisible characters")
         }
         return HostDescription(id: id, role: role, label: label, version: version, seen: seen)
     }
 
-    mutating func fleetRevision() throws(FormatError) -> FleetRevision {
+    mutating func fleetRevision() throws(RecordError) -> FleetRevision {
         FleetRevision(cluster: try integer(), revision: try integer())
     }
 }

@@ -71,7 +71,7 @@ extension [UInt8] {
 }
 
 extension ByteReader {
-    mutating func fleetKeeping() throws(FormatError) -> SessionFleetState {
+    mutating func fleetKeeping() throws(RecordError) -> SessionFleetState {
         let epoch = try integer(UInt32.self)
         let kept = FleetStateFlags(rawValue: try integer())
         var memory = FleetPersistentState()
@@ -99,7 +99,7 @@ extension ByteReader {
         return keeping
     }
 
-    private mutating func fleetRefreshOutcome() throws(FormatError) -> StoredRefreshResult {
+    private mutating func fleetRefreshOutcome() throws(RecordError) -> StoredRefreshResult {
         var answer = StoredRefreshResult(
             parent: try fleetHeader(),
             intent: try fleetIntent(),

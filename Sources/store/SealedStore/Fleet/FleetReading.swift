@@ -228,14 +228,11 @@ extension FleetRecords {
     package func host(_ bytes: [UInt8], under key: FleetEtcdKey) throws(FleetValueError) -> HostDescription {
         let value = try FleetValue(bytes, under: key)
         let host = try unsafe sealing.open(value, under: key) { content throws(RecordError) in
-            do {
-                var reader = unsafe ByteReader(content)
-                let host = try reader.fleetHost()
-                guard reader.remaining == 0 else { throw FormatError.invalid("it has trailing bytes") }
-                return host
-            } catch {
-                throw RecordError.malformed("a host description is malformed")
+            var reader = unsafe ByteReader(content)
+            guard let host = try? reader.fleetHost(), reader.remaining == 0 else {
+                throw .malformed("a host description is malformed")
             }
+            return host
         }
         guard key.kind == .host(host.id) else { throw .notAValue }
         return host
@@ -245,15 +242,9 @@ extension FleetRecords {
     ///
     /// - Throws: ``FleetValueError/notAValue``.
     package static func lock(_ bytes: [UInt8]) throws(FleetValueError) -> AttemptID {
-        do {
-            return try unsafe bytes.withUnsafeBytes { bytes in
-                var reader = unsafe ByteReader(bytes)
-                let attempt = try reader.attempt()
-                guard reader.remaining == 0 else { throw FormatError.invalid("it has trailing bytes") }
-                return attempt
-            }
-        } catch {
-            throw .notAValue
+        try bytes.read { reader throws(FleetValueError) in
+            guard let attempt = try? reader.attempt(), reader.remaining == 0 else { throw .notAValue }
+            return attempt
         }
     }
 

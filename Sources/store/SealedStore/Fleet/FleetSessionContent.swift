@@ -130,21 +130,16 @@ struct FleetContentReader {
                 let content = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
                 guard let field = FleetField(rawValue: tag) else { continue }
                 guard seen.insert(field).inserted else {
-                    throw FormatError.invalid("it has a duplicate field")
+                    throw RecordError.malformed("it has a duplicate field")
                 }
                 try unsafe read(field, content, session, memory, clock, sealing)
             }
             guard (snapshot == nil) == (binding == nil) else {
-                throw FormatError.invalid("it is incomplete")
+                throw RecordError.malformed("it is incomplete")
             }
         } catch {
             for secret in snapshot?.secrets ?? [] { memory.erase(secret) }
-            switch error {
-            case let fault as RecordError: throw fault
-            case FormatError.truncated: throw .malformed("it is truncated")
-            case FormatError.invalid(let reason): throw .malformed(reason)
-            default: throw .malformed("\(error)")
-            }
+            throw RecordError(ofContent: error)
         }
     }
 
@@ -166,7 +161,7 @@ struct FleetContentReader {
                 under: sealing
             )
             snapshot = found.movingWallTimes(by: .zero - clock.lead)
-            guard name == session else { throw FormatError.invalid("it is of another session") }
+            guard name == session else { throw RecordError.malformed("it is of another session") }
             return
         case .binding:
             binding = FleetLoginSettings(
@@ -176,6 +171,6 @@ struct FleetContentReader {
                 endpoint: try reader.required()
             )
         }
-        guard reader.remaining == 0 else { throw FormatError.invalid("a field is too long") }
+        guard reader.remaining == 0 else { throw RecordError.malformed("a field is too long") }
     }
 }

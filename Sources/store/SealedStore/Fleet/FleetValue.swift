@@ -62,17 +62,14 @@ struct FleetValue {
     init(_ bytes: [UInt8], under key: FleetEtcdKey) throws(FleetValueError) {
         guard bytes.count <= FleetValue.maximumReadCount else { throw .tooLong(bytes.count) }
         do {
-            let (epoch, clear, count) = try unsafe bytes.withUnsafeBytes { bytes in
-                var reader = unsafe ByteReader(bytes)
-                return try FleetValue.parse(&reader, under: key)
-            }
+            let (epoch, clear, count) = try bytes.read { try FleetValue.parse(&$0, under: key) }
             self.epoch = epoch
             self.clear = clear
             authenticated = Array(bytes[..<count])
             sealed = bytes[count...]
         } catch let fault as FleetValueError {
             throw fault
-        } catch FormatError.invalid(let reason) {
+        } catch RecordError.malformed(let reason) {
             throw .malformed(reason)
         } catch {
             throw .truncated

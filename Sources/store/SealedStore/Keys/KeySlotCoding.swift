@@ -80,16 +80,16 @@ extension KeySlot {
     }
 
     /// Reads one slot of a vault file of `version`.
-    init(_ reader: inout ByteReader, version: UInt8) throws(FormatError) {
+    init(_ reader: inout ByteReader, version: UInt8) throws(RecordError) {
         let type = try reader.integer(UInt8.self)
         let flags = try reader.integer(UInt8.self)
         let known = version == 1 ? KeySlot.extended : KeySlot.extended | KeySlot.dated
-        guard flags & ~known == 0 else { throw .invalid("a slot has unknown flags") }
+        guard flags & ~known == 0 else { throw .malformed("a slot has unknown flags") }
         let count = Int(try reader.integer(UInt16.self))
         var body = unsafe ByteReader(try reader.take(count))
         let isDated = flags & KeySlot.dated != 0
         try self.init(type: type, isExtended: flags & KeySlot.extended != 0, isDated: isDated, &body)
-        guard body.remaining == 0 else { throw .invalid("a slot has trailing bytes") }
+        guard body.remaining == 0 else { throw .malformed("a slot has trailing bytes") }
     }
 
     private init(
@@ -97,8 +97,8 @@ extension KeySlot {
         isExtended: Bool,
         isDated: Bool,
         _ body: inout ByteReader
-    ) throws(FormatError) {
-        func wrappedKey() throws(FormatError) -> ([UInt8], WallTime?) {
+    ) throws(RecordError) {
+        func wrappedKey() throws(RecordError) -> ([UInt8], WallTime?) {
             let wrapped = try body.bytes(KeySlot.wrappedCount)
             return (wrapped, isDated ? WallTime(secondsSince1970: try body.integer()) : nil)
         }
@@ -119,21 +119,21 @@ extension KeySlot {
             source = .previousKey(epoch: try body.integer())
             stretching = .none
             (wrapped, madeAt) = try wrappedKey()
-        default: throw .invalid("slot type \(type) is unknown")
+        default: throw .malformed("slot type \(type) is unknown")
         }
     }
 
-    private static func argon2id(_ body: inout ByteReader) throws(FormatError) -> KeyStretching {
+    private static func argon2id(_ body: inout ByteReader) throws(RecordError) -> KeyStretching {
         guard try body.integer(UInt8.self) == argon2id13 else {
-            throw .invalid("a passphrase slot names an unknown algorithm")
+            throw .malformed("a passphrase slot names an unknown algorithm")
         }
         let cost = PassphraseCost(operations: try body.integer(), memoryKiB: try body.integer())
         return .argon2id(cost, salt: try body.id())
     }
 
-    private static func external(_ body: inout ByteReader) throws(FormatError) -> KeySource {
+    private static func external(_ body: inout ByteReader) throws(RecordError) -> KeySource {
         guard let provider = ExternalProvider(rawValue: try body.integer()) else {
-            throw .invalid("a slot names an unknown provider")
+            throw .malformed("a slot names an unknown provider")
         }
         let count = Int(try body.integer(UInt16.self))
         return .external(provider, name: try body.text(count))

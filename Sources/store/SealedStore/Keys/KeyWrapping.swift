@@ -38,11 +38,7 @@ enum KeyWrapping {
     }
 
     private static func guardedKey() throws(StoreError) -> GuardedBytes {
-        do throws(SealedMemoryError) {
-            return try GuardedBytes(count: AEAD.keyCount)
-        } catch {
-            throw .outOfMemory
-        }
+        try StoreError.allocating { () throws(SealedMemoryError) in try GuardedBytes(count: AEAD.keyCount) }
     }
 
     private static func stretch(
@@ -87,12 +83,7 @@ enum KeyWrapping {
         associated: [UInt8],
         epoch: UInt32
     ) throws(StoreError) -> MasterKey? {
-        let room: GuardedBytes
-        do throws(SealedMemoryError) {
-            room = try MasterKey.room()
-        } catch {
-            throw .outOfMemory
-        }
+        let room = try StoreError.allocating(MasterKey.room)
         var isGenuine = false
         let masterKey = unsafe MasterKey(epoch: epoch, in: room) { plaintext in
             isGenuine = unsafe wrapped.withUnsafeBytes { wrapped in

@@ -99,14 +99,15 @@ final class MasterKey: Sendable {
     }
 
     /// Passes the key for `purpose` within one record to `body`.
-    func withKey<Result>(
+    func withKey<Result, Failure: Error>(
         for purpose: Purpose,
         of record: RandomID,
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) rethrows -> Result {
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         var message: [UInt8] = []
         message.append(record)
-        return try unsafe withUnsafeTemporaryAllocation(byteCount: AEAD.keyCount, alignment: 16) { key in
+        return try unsafe withUnsafeTemporaryAllocation(byteCount: AEAD.keyCount, alignment: 16) {
+            key throws(Failure) in
             defer { if let base = key.baseAddress { unsafe sodium_memzero(base, key.count) } }
             unsafe withKey(for: purpose) { unsafe CryptoPrimitives.hash(message, key: $0, into: key) }
             return try unsafe body(UnsafeRawBufferPointer(key))

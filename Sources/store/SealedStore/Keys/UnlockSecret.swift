@@ -39,13 +39,11 @@ extension GuardedBytes {
 
     /// Returns a guarded copy of `bytes`.
     package static func guarding(_ bytes: some Collection<UInt8>) throws(StoreError) -> GuardedBytes {
-        do throws(SealedMemoryError) {
-            let copy = try GuardedBytes(count: bytes.count)
-            unsafe copy.write { unsafe $0.copyBytes(from: bytes) }
-            return copy
-        } catch {
-            throw .outOfMemory
+        let copy = try StoreError.allocating { () throws(SealedMemoryError) in
+            try GuardedBytes(count: bytes.count)
         }
+        unsafe copy.write { unsafe $0.copyBytes(from: bytes) }
+        return copy
     }
 }
 

@@ -84,13 +84,10 @@ struct VaultFile: Equatable, Sendable {
     /// Costs are checked here, so that no work is done for a changed slot.
     static func parse(_ bytes: [UInt8], path: String) throws(StoreError) -> (VaultFile, Seal) {
         do {
-            return try unsafe bytes.withUnsafeBytes { bytes in
-                var reader = unsafe ByteReader(bytes)
-                return try parse(&reader, whole: unsafe Array(bytes), path: path)
-            }
+            return try bytes.read { try parse(&$0, whole: bytes, path: path) }
         } catch let error as StoreError {
             throw error
-        } catch FormatError.invalid(let reason) {
+        } catch RecordError.malformed(let reason) {
             throw .damagedVault(path: path, reason: reason)
         } catch {
             throw .damagedVault(path: path, reason: "it is truncated")
@@ -103,18 +100,18 @@ struct VaultFile: Equatable, Sendable {
         path: String
     ) throws -> (VaultFile, Seal) {
         guard try reader.bytes(magic.count) == magic else {
-            throw FormatError.invalid("it is not a vault file")
+            throw RecordError.malformed("it is not a vault file")
         }
         let version = try reader.integer(UInt8.self)
         guard version <= Self.version else {
             throw StoreError.futureVersion(path: path, version: Int(version))
         }
         guard version > 0, try reader.integer(UInt16.self) == suite else {
-            throw FormatError.invalid("its version is unknown")
+            throw RecordError.malformed("its version is unknown")
         }
         let count = Int(try reader.integer(UInt16.self))
-        guard whole.count >= count + 64 else { throw FormatError.truncated }
-        guard whole.count == count + 64 else { throw FormatError.invalid("it has trailing bytes") }
+        guard whole.count >= count + 64 else { throw RecordError.truncated }
+        guard whole.count == count + 64 else { throw RecordError.malformed("it has trailing bytes") }
         var file = VaultFile(
             id: try reader.id(),
             epoch: try reader.integer(),
@@ -122,9 +119,9 @@ struct VaultFile: Equatable, Sendable {
             slots: []
         )
         let slotCount = Int(try reader.integer(UInt8.self))
-        guard slotCount <= maximumSlots else { throw FormatError.invalid("it has too many slots") }
+        guard slotCount <= maximumSlots else { throw RecordError.malformed("it has too many slots") }
         for _ in 0..<slotCount { file.slots.append(try KeySlot(&reader, version: version)) }
-        guard reader.offset == count else { throw FormatError.invalid("its length is wrong") }
+        guard reader.offset == count else { throw RecordError.malformed("its length is wrong") }
         guard file.slots.allSatisfy(\.hasAcceptableCost) else {
             throw StoreError.unacceptableCost(path: path)
         }

@@ -168,11 +168,7 @@ struct VaultFileStore {
     }
 
     static func newMasterKey(epoch: UInt32) throws(StoreError) -> MasterKey {
-        do throws(SealedMemoryError) {
-            return try MasterKey.random(epoch: epoch)
-        } catch {
-            throw .outOfMemory
-        }
+        try StoreError.allocating { () throws(SealedMemoryError) in try MasterKey.random(epoch: epoch) }
     }
 
     private static func contents(of name: String, in directory: OpenDirectory) throws(StoreError) -> [UInt8]?

@@ -106,12 +106,8 @@ struct Manifest: Equatable, Sendable {
             filled = count
         }
         guard isGenuine else { throw .forged }
-        do {
-            let isCounted = version == Manifest.countedVersion
-            try unsafe plaintext.withUnsafeBytes { try unsafe read(ByteReader($0), isCounted: isCounted) }
-        } catch {
-            throw .truncated
-        }
+        let isCounted = version == Manifest.countedVersion
+        try plaintext.read { reader throws(RecordError) in try read(reader, isCounted: isCounted) }
     }
 
     init() {}
@@ -119,7 +115,7 @@ struct Manifest: Equatable, Sendable {
     /// Adds the content of an opened manifest file.
     ///
     /// If it `isCounted`, the content begins with the counter's value.
-    mutating func read(_ reader: ByteReader, isCounted: Bool = false) throws(FormatError) {
+    mutating func read(_ reader: ByteReader, isCounted: Bool = false) throws(RecordError) {
         var reader = reader
         if isCounted { counter = try reader.integer() }
         vaultGeneration = try reader.integer()

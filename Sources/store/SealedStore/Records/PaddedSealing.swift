@@ -19,15 +19,16 @@ enum PaddedSealing {
         associated: [UInt8],
         key: UnsafeRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) throws(RecordError) -> Result
-    ) throws -> Result {
+    ) throws(RecordError) -> Result {
         let count = sealed.count - AEAD.overhead
-        guard count >= 0 else { throw RecordError.truncated }
-        return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { plaintext in
+        guard count >= 0 else { throw .truncated }
+        return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) {
+            plaintext throws(RecordError) in
             defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, count) } }
             let isGenuine = unsafe sealed.withUnsafeBytes { sealed in
                 unsafe AEAD.open(sealed, associated: associated, key: key, into: plaintext)
             }
-            guard isGenuine else { throw RecordError.forged }
+            guard isGenuine else { throw .forged }
             return try unsafe body(unpadded(UnsafeRawBufferPointer(plaintext)))
         }
     }

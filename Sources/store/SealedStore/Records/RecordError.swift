@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The reason a record cannot be used.
+/// The reason a record, or other bytes of the store, cannot be used.
 package enum RecordError: Error, Equatable, Sendable {
     /// Nothing was ever written to the file.
     case empty
@@ -20,6 +20,15 @@ package enum RecordError: Error, Equatable, Sendable {
     /// The record is an old copy: the manifest contains a later generation.
     case rolledBack(found: UInt64, expected: UInt64)
     case file(StoreFileError)
+
+    /// Creates the error for a content that opens but cannot be decoded.
+    init(ofContent error: any Error) {
+        switch error {
+        case RecordError.truncated: self = .malformed("it is truncated")
+        case let error as RecordError: self = error
+        default: self = .malformed("\(error)")
+        }
+    }
 
     /// A description that ends a sentence beginning with the file's name.
     var sentence: String {

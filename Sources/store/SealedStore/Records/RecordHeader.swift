@@ -52,33 +52,24 @@ struct RecordHeader: Equatable, Sendable {
     /// Parses a header and the number of bytes that follow it.
     static func parse(_ bytes: [UInt8]) throws(RecordError) -> (RecordHeader, sealedCount: Int) {
         guard bytes.count >= count else { throw bytes.allSatisfy { $0 == 0 } ? .empty : .truncated }
-        do {
-            return try unsafe bytes.withUnsafeBytes { bytes in
-                var reader = unsafe ByteReader(bytes)
-                return try parse(&reader)
-            }
-        } catch let fault as RecordError {
-            throw fault
-        } catch {
-            throw .truncated
-        }
+        return try bytes.read(parse)
     }
 
-    private static func parse(_ reader: inout ByteReader) throws -> (RecordHeader, Int) {
+    private static func parse(_ reader: inout ByteReader) throws(RecordError) -> (RecordHeader, Int) {
         let magic = try reader.bytes(magic.count)
         guard magic == Self.magic else {
             throw magic.allSatisfy { $0 == 0 } ? RecordError.empty : RecordError.notARecord
         }
         let version = try reader.integer(UInt8.self)
-        guard version <= Self.version else { throw RecordError.futureVersion(Int(version)) }
+        guard version <= Self.version else { throw .futureVersion(Int(version)) }
         guard version == Self.version, try reader.integer(UInt16.self) == VaultFile.suite else {
-            throw RecordError.notARecord
+            throw .notARecord
         }
         let vault = try reader.id()
         let record = try reader.id()
         let epoch = try reader.integer(UInt32.self)
         let generation = try reader.integer(UInt64.self)
-        guard let phase = ContentKind(rawValue: try reader.integer()) else { throw RecordError.notARecord }
+        guard let phase = ContentKind(rawValue: try reader.integer()) else { throw .notARecord }
         let header = RecordHeader(
             vault: vault,
             record: record,

@@ -224,15 +224,15 @@ struct RecordOptionalFields {
     ///   - reader: at the first field.
     ///   - translate: converts a stored instant to today's clock, or returns `nil` if the clocks contradict
     ///     each other.
-    /// - Throws: ``FormatError`` for an invalid field.
-    init(_ reader: inout ByteReader, translate: (Instant) -> Instant?) throws(FormatError) {
+    /// - Throws: ``RecordError`` for an invalid field.
+    init(_ reader: inout ByteReader, translate: (Instant) -> Instant?) throws(RecordError) {
         while reader.remaining > 0 {
             let tag = try reader.integer(UInt8.self)
             let content = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
             guard let field = RecordField(rawValue: tag) else { continue }
             var inside = unsafe ByteReader(content)
             try read(field, &inside, translate)
-            guard inside.remaining == 0 else { throw .invalid("a field is too long") }
+            guard inside.remaining == 0 else { throw .malformed("a field is too long") }
         }
         fleet?.binding = fleetBinding
     }
@@ -265,7 +265,7 @@ struct RecordOptionalFields {
         _ field: RecordField,
         _ reader: inout ByteReader,
         _ translate: (Instant) -> Instant?
-    ) throws(FormatError) {
+    ) throws(RecordError) {
         switch field {
         case .loginBegan: loginBegan = translate(Instant(nanoseconds: try reader.integer()))
         case .end: end = try RecordOptionalFields.end(&reader, translate)
@@ -284,7 +284,7 @@ struct RecordOptionalFields {
             refused = RejectedTokens(fingerprints)
         case .coexistence:
             guard let known = TokenCoexistence(rawValue: try reader.integer()) else {
-                throw .invalid("it has an unknown token state")
+                throw .malformed("it has an unknown token state")
             }
             coexistence = known
         case .server: server = try RecordOptionalFields.server(&reader)
@@ -295,7 +295,7 @@ struct RecordOptionalFields {
         }
     }
 
-    private mutating func readEnding(_ reader: inout ByteReader) throws(FormatError) {
+    private mutating func readEnding(_ reader: inout ByteReader) throws(RecordError) {
         let seconds: Int64 = try reader.integer()
         // A reason known only to a later release becomes nil; the record also contains one known to this
         // release.
@@ -308,7 +308,7 @@ struct RecordOptionalFields {
     private static func idTokenLives(
         _ reader: inout ByteReader,
         _ translate: (Instant) -> Instant?
-    ) throws(FormatError) -> [ValidityPeriod?] {
+    ) throws(RecordError) -> [ValidityPeriod?] {
         var lives: [ValidityPeriod?] = []
         while reader.remaining > 0 {
             let obtainedAt = Instant(nanoseconds: try reader.integer())
@@ -326,20 +326,20 @@ struct RecordOptionalFields {
         return lives
     }
 
-    private static func server(_ reader: inout ByteReader) throws(FormatError) -> DiscoveredServer {
+    private static func server(_ reader: inout ByteReader) throws(RecordError) -> DiscoveredServer {
         let isPublic = try reader.integer(UInt8.self) != 0
         let texts = [try text(&reader), try text(&reader), try text(&reader)]
-        guard let issuer = texts[0] else { throw .invalid("it has no server") }
+        guard let issuer = texts[0] else { throw .malformed("it has no server") }
         return DiscoveredServer(issuer: issuer, resource: texts[1], isPublic: isPublic, client: texts[2])
     }
 
-    private static func binding(_ reader: inout ByteReader) throws(FormatError) -> FleetLoginSettings {
+    private static func binding(_ reader: inout ByteReader) throws(RecordError) -> FleetLoginSettings {
         var texts: [String] = []
         for _ in 0..<4 { texts.append(try reader.text(Int(try reader.integer(UInt32.self)))) }
         return FleetLoginSettings(kind: texts[0], issuer: texts[1], client: texts[2], endpoint: texts[3])
     }
 
-    private static func text(_ reader: inout ByteReader) throws(FormatError) -> String? {
+    private static func text(_ reader: inout ByteReader) throws(RecordError) -> String? {
         let count = try reader.integer(UInt32.self)
         return count == .max ? nil : try reader.text(Int(count))
     }
@@ -347,13 +347,13 @@ struct RecordOptionalFields {
     private static func end(
         _ reader: inout ByteReader,
         _ translate: (Instant) -> Instant?
-    ) throws(FormatError) -> LoginExpiry? {
+    ) throws(RecordError) -> LoginExpiry? {
         let at = translate(Instant(nanoseconds: try reader.integer()))
         let since = translate(Instant(nanoseconds: try reader.integer()))
         let lifetime = Duration.nanoseconds(try reader.integer(Int64.self))
         let source = LoginExpiry.Source(rawValue: try reader.integer())
         let mobility = LoginExpiry.Mobility(rawValue: try reader.integer())
-        guard let source, let mobility else { throw .invalid("it has an unknown end state") }
+        guard let source, let mobility else { throw .malformed("it has an unknown end state") }
         guard let at, let since else { return nil }
         return LoginExpiry(at: at, since: since, lifetime: lifetime, source: source, mobility: mobility)
     }

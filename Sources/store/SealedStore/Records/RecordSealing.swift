@@ -39,20 +39,14 @@ enum RecordSealing {
         guard header.record == record else { throw .misplaced }
         guard bytes.count >= RecordHeader.count + sealedCount else { throw .truncated }
         guard let key = ring.key(epoch: header.epoch) else { throw .unknownKey(epoch: header.epoch) }
-        do {
-            return try unsafe key.withKey(for: .records, of: header.record) { key in
-                try unsafe PaddedSealing.open(
-                    bytes[RecordHeader.count..<RecordHeader.count + sealedCount],
-                    associated: Array(bytes[..<RecordHeader.count]),
-                    key: key
-                ) { plaintext throws(RecordError) in
-                    try unsafe body(header, plaintext)
-                }
+        return try unsafe key.withKey(for: .records, of: header.record) { key throws(RecordError) in
+            try unsafe PaddedSealing.open(
+                bytes[RecordHeader.count..<RecordHeader.count + sealedCount],
+                associated: Array(bytes[..<RecordHeader.count]),
+                key: key
+            ) { plaintext throws(RecordError) in
+                try unsafe body(header, plaintext)
             }
-        } catch let fault as RecordError {
-            throw fault
-        } catch {
-            throw .malformed("\(error)")
         }
     }
 }

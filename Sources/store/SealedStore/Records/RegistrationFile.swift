@@ -156,11 +156,11 @@ extension ByteReader {
         return registration
     }
 
-    mutating func required() throws(FormatError) -> String {
+    mutating func required() throws(RecordError) -> String {
         try text(Int(try integer(UInt32.self)))
     }
 
-    private mutating func optional() throws(FormatError) -> String? {
+    private mutating func optional() throws(RecordError) -> String? {
         let count = try integer(UInt32.self)
         return count == .max ? nil : try text(Int(count))
     }

@@ -59,27 +59,18 @@ struct ResponseRecordingHeader: Equatable {
             throw .empty
         }
         guard bytes.starts(with: ResponseRecordingHeader.magic) else { throw .notARecord }
-        do {
-            self = try unsafe bytes.withUnsafeBytes { bytes in
-                var reader = unsafe ByteReader(bytes)
-                return try ResponseRecordingHeader(after: &reader)
-            }
-        } catch let fault as RecordError {
-            throw fault
-        } catch {
-            throw .truncated
-        }
+        self = try bytes.read(ResponseRecordingHeader.init(after:))
     }
 
-    private init(after reader: inout ByteReader) throws {
+    private init(after reader: inout ByteReader) throws(RecordError) {
         _ = try reader.bytes(ResponseRecordingHeader.magic.count)
         let version = try reader.integer(UInt8.self)
         guard version <= ResponseRecordingHeader.version else {
-            throw RecordError.futureVersion(Int(version))
+            throw .futureVersion(Int(version))
         }
         guard version == ResponseRecordingHeader.version, try reader.integer(UInt16.self) == VaultFile.suite
         else {
-            throw RecordError.notARecord
+            throw .notARecord
         }
         vault = try reader.id()
         record = try reader.id()
@@ -89,24 +80,17 @@ struct ResponseRecordingHeader: Equatable {
 
     /// Opens the sealed part of the head at the start of `bytes`.
     func open(_ bytes: [UInt8], under key: UnsafeRawBufferPointer) throws(RecordError) -> SealedContent {
-        do {
-            return try unsafe bytes.withUnsafeBytes { bytes in
-                var reader = unsafe ByteReader(bytes)
-                let clear = try reader.bytes(ResponseRecordingHeader.clearCount)
-                // Two bytes suffice: the space for the head is far below 64 KiB.
-                let count =
-                    Int(clear[ResponseRecordingHeader.clearCount - 4]) | Int(
-                        clear[ResponseRecordingHeader.clearCount - 3]
-                    ) << 8
-                guard clear == self.clear(sealedCount: count), count >= AEAD.overhead else {
-                    throw RecordError.forged
-                }
-                return try unsafe ResponseRecordingHeader.content(of: reader.take(count), clear, key)
+        try bytes.read { reader throws(RecordError) in
+            let clear = try reader.bytes(ResponseRecordingHeader.clearCount)
+            // Two bytes suffice: the space for the head is far below 64 KiB.
+            let count =
+                Int(clear[ResponseRecordingHeader.clearCount - 4]) | Int(
+                    clear[ResponseRecordingHeader.clearCount - 3]
+                ) << 8
+            guard clear == self.clear(sealedCount: count), count >= AEAD.overhead else {
+                throw .forged
             }
-        } catch let fault as RecordError {
-            throw fault
-        } catch {
-            throw .truncated
+            return try unsafe ResponseRecordingHeader.content(of: reader.take(count), clear, key)
         }
     }
 
@@ -114,15 +98,14 @@ struct ResponseRecordingHeader: Equatable {
         of sealed: UnsafeRawBufferPointer,
         _ clear: [UInt8],
         _ key: UnsafeRawBufferPointer
-    ) throws -> SealedContent {
+    ) throws(RecordError) -> SealedContent {
         var text = [UInt8](repeating: 0, count: sealed.count - AEAD.overhead)
         defer { text.wipe() }
         let isGenuine = unsafe text.withUnsafeMutableBytes { text in
             unsafe AEAD.open(sealed, associated: clear, key: key, into: text)
         }
-        guard isGenuine else { throw RecordError.forged }
-        return try unsafe text.withUnsafeBytes { text in
-            var reader = unsafe ByteReader(text)
+        guard isGenuine else { throw .forged }
+        return try text.read { reader throws(RecordError) in
             let clock = ClockReading(
                 boot: try reader.id(),
                 now: Instant(nanoseconds: try reader.integer()),

@@ -28,11 +28,7 @@ struct SnapshotDecoder {
             return try decoder.decode(memory, sealing)
         } catch {
             for secret in decoder.secrets { memory.erase(secret) }
-            switch error {
-            case FormatError.truncated: throw .malformed("it is truncated")
-            case FormatError.invalid(let reason): throw .malformed(reason)
-            default: throw .malformed("\(error)")
-            }
+            throw RecordError(ofContent: error)
         }
     }
 
@@ -41,7 +37,7 @@ struct SnapshotDecoder {
         _ sealing: (any SecretSealing)?
     ) throws -> (SessionName, SessionSnapshot) {
         guard try reader.integer(UInt8.self) == SnapshotEncoder.version else {
-            throw FormatError.invalid("its content has an unknown version")
+            throw RecordError.malformed("its content has an unknown version")
         }
         written = ClockReading(
             boot: try reader.id(),
@@ -49,13 +45,13 @@ struct SnapshotDecoder {
             wallTime: WallTime(secondsSince1970: try reader.integer())
         )
         guard let session = SessionName(try text()) else {
-            throw FormatError.invalid("the session has no valid name")
+            throw RecordError.malformed("the session has no valid name")
         }
         for _ in 0..<(try reader.integer(UInt16.self)) {
             secrets.append(try secret(memory, sealing))
         }
         let snapshot = dated(try snapshot(memory))
-        guard reader.remaining == 0 else { throw FormatError.invalid("it has trailing bytes") }
+        guard reader.remaining == 0 else { throw RecordError.malformed("it has trailing bytes") }
         return (session, snapshot)
     }
 
@@ -64,17 +60,17 @@ struct SnapshotDecoder {
         _ sealing: (any SecretSealing)?
     ) throws -> SecretID {
         guard let kind = SecretKind(rawValue: try reader.integer()) else {
-            throw FormatError.invalid("a secret has an unknown kind")
+            throw RecordError.malformed("a secret has an unknown kind")
         }
         let bytes = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
         guard kind.isLongLived else { return try unsafe memory.seal(bytes, as: kind) }
-        guard let sealing else { throw FormatError.invalid("it has a secret that it must not have") }
+        guard let sealing else { throw RecordError.malformed("it has a secret that it must not have") }
         let count = bytes.count - AEAD.overhead
-        guard count >= 0 else { throw FormatError.truncated }
+        guard count >= 0 else { throw RecordError.truncated }
         return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { plaintext in
             defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, count) } }
             guard unsafe sealing.open(bytes, as: kind, into: plaintext) else {
-                throw FormatError.invalid("cannot decrypt a secret")
+                throw RecordError.malformed("cannot decrypt a secret")
             }
             return try unsafe memory.seal(UnsafeRawBufferPointer(plaintext), as: kind)
         }
@@ -82,7 +78,7 @@ struct SnapshotDecoder {
 }
 
 extension SnapshotDecoder {
-    private mutating func snapshot(_ memory: SealedMemory) throws(FormatError) -> SessionSnapshot {
+    private mutating func snapshot(_ memory: SealedMemory) throws(RecordError) -> SessionSnapshot {
         var standing = try standing()
         let renewal = try renewal()
         let uses = Int(try reader.integer(UInt8.self))
@@ -111,7 +107,7 @@ extension SnapshotDecoder {
             standing: standing,
             ending: standing == .loggedIn ? nil : tail.ending,
             renewal: renewal,
-            formerRefreshToken: try tail.formerRefreshToken.map { number throws(FormatError) in
+            formerRefreshToken: try tail.formerRefreshToken.map { number throws(RecordError) in
                 try secret(numbered: number)
             },
             refreshTokenSent: uses > 0,
@@ -155,34 +151,34 @@ extension SnapshotDecoder {
         return step > .zero
     }
 
-    private mutating func standing() throws(FormatError) -> SessionSnapshot.LoginState {
+    private mutating func standing() throws(RecordError) -> SessionSnapshot.LoginState {
         guard try flag() else { return .loggedIn }
         guard let reason = EndReason(rawValue: try text()) else {
-            throw .invalid("the reason for the end of the login is unknown")
+            throw .malformed("the reason for the end of the login is unknown")
         }
         return .ended(reason, quarantinedUntil: try optionalTime())
     }
 
-    private mutating func renewal() throws(FormatError) -> RenewalMethod {
+    private mutating func renewal() throws(RecordError) -> RenewalMethod {
         switch try reader.integer(UInt8.self) {
         case 0: .refreshToken(try numberedSecret())
         case 1: .withoutLogin
         case 2: .impossible
-        default: throw .invalid("its kind of refresh is unknown")
+        default: throw .malformed("its kind of refresh is unknown")
         }
     }
 
-    private mutating func rotation() throws(FormatError) -> RotationHabit {
+    private mutating func rotation() throws(RecordError) -> RotationHabit {
         switch try reader.integer(UInt8.self) {
         case 0: .unknown(unchanged: Int(try reader.integer(UInt8.self)))
         case 1: .rotates
         case 2: .keeps
-        default: throw .invalid("its kind of refresh token rotation is unknown")
+        default: throw .malformed("its kind of refresh token rotation is unknown")
         }
     }
 
     /// Reads the access tokens, with their variants in the order in which they are written.
-    private mutating func accessTokens() throws(FormatError) -> ([TokenVariant: AccessToken], [TokenVariant])
+    private mutating func accessTokens() throws(RecordError) -> ([TokenVariant: AccessToken], [TokenVariant])
     {
         var tokens: [TokenVariant: AccessToken] = [:]
         var order: [TokenVariant] = []
@@ -194,7 +190,7 @@ extension SnapshotDecoder {
         return (tokens, order)
     }
 
-    private mutating func accessToken() throws(FormatError) -> AccessToken {
+    private mutating func accessToken() throws(RecordError) -> AccessToken {
         let secret = try numberedSecret()
         let idToken = try flag() ? try numberedSecret() : nil
         let type = try text()
@@ -246,48 +242,48 @@ extension SnapshotDecoder {
         return idToken
     }
 
-    private mutating func tail() throws(FormatError) -> RecordOptionalFields {
+    private mutating func tail() throws(RecordError) -> RecordOptionalFields {
         let (clock, written) = (clock, written)
         return try RecordOptionalFields(&reader) { clock.translate($0, from: written) }
     }
 
-    private mutating func optionalSecret() throws(FormatError) -> SecretID? {
+    private mutating func optionalSecret() throws(RecordError) -> SecretID? {
         let number = try reader.integer(UInt16.self)
         return number == .max ? nil : try secret(numbered: number)
     }
 
-    private mutating func numberedSecret() throws(FormatError) -> SecretID {
+    private mutating func numberedSecret() throws(RecordError) -> SecretID {
         try secret(numbered: try reader.integer(UInt16.self))
     }
 
-    private func secret(numbered number: UInt16) throws(FormatError) -> SecretID {
+    private func secret(numbered number: UInt16) throws(RecordError) -> SecretID {
         guard secrets.indices.contains(Int(number)) else {
-            throw .invalid("it refers to a secret that it does not have")
+            throw .malformed("it refers to a secret that it does not have")
         }
         return secrets[Int(number)]
     }
 
-    private mutating func flag() throws(FormatError) -> Bool {
+    private mutating func flag() throws(RecordError) -> Bool {
         switch try reader.integer(UInt8.self) {
         case 0: false
         case 1: true
-        default: throw .invalid("a flag is neither 0 nor 1")
+        default: throw .malformed("a flag is neither 0 nor 1")
         }
     }
 
-    private mutating func text() throws(FormatError) -> String {
+    private mutating func text() throws(RecordError) -> String {
         try reader.text(Int(try reader.integer(UInt32.self)))
     }
 
-    private mutating func optionalText() throws(FormatError) -> String? {
+    private mutating func optionalText() throws(RecordError) -> String? {
         try flag() ? try text() : nil
     }
 
-    private mutating func optionalTime() throws(FormatError) -> WallTime? {
+    private mutating func optionalTime() throws(RecordError) -> WallTime? {
         try flag() ? WallTime(secondsSince1970: try reader.integer()) : nil
     }
 
-    private mutating func texts() throws(FormatError) -> [String] {
+    private mutating func texts() throws(RecordError) -> [String] {
         var texts: [String] = []
         for _ in 0..<(try reader.integer(UInt16.self)) { texts.append(try text()) }
         return texts

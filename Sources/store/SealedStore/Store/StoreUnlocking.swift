@@ -25,7 +25,7 @@ extension SessionStore {
             try keeper.apply(change)
             work.keeper = keeper
             work.registrations = nil
-            try openVault()
+            try StoreError.allocating(memory.unlock)
             work.ledger = RecordLedger(
                 files: files,
                 memory: memory,
@@ -167,14 +167,6 @@ extension SessionStore {
         }
     }
 
-    private func openVault() throws(StoreError) {
-        do throws(SealedMemoryError) {
-            try memory.unlock()
-        } catch {
-            throw .outOfMemory
-        }
-    }
-
     private func load(
         _ work: inout MutableState,
         _ keeper: VaultFileStore,
@@ -185,7 +177,7 @@ extension SessionStore {
         let manifest = readManifest(ring, keeper, &problems)
         let path = directory.root.path(of: Manifest.fileName)
         let verdict = try CounterVerdict(stored: manifest.counter, evidence, path: path)
-        try openVault()
+        try StoreError.allocating(memory.unlock)
         let reader = RecordReader(ring: ring, memory: memory, clock: clock)
         var recovery = RecordRecovery(files: files, reader: reader, parked: work.parked, manifest: manifest)
         do throws(StoreFileError) {
