@@ -77,6 +77,15 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case sessionsStored
     case outOfMemory
 
+    init(_ error: StoreFileError, at path: String) {
+        self =
+            if case .untrusted(let reason) = error {
+                .unsafe(path: path, reason: reason)
+            } else {
+                .unavailable(path: path, reason: error.description)
+            }
+    }
+
     /// Returns the result of `allocate`, or throws ``outOfMemory``.
     static func allocating<Value>(
         _ allocate: () throws(SealedMemoryError) -> Value

@@ -18,7 +18,7 @@ enum ExternalKeyFile {
 
     /// Reads a whole open file into guarded memory.
     static func contents(of file: OpenFile, sizes: ClosedRange<Int>) throws(StoreFileError) -> GuardedBytes {
-        let size = try OpenDirectory.checked { () throws(SystemCallError) in try file.status().size }
+        let size = try file.status().size
         guard sizes.contains(size) else { throw .wrongSize(size, sizes) }
         let bytes: GuardedBytes
         do throws(SealedMemoryError) {
@@ -26,10 +26,8 @@ enum ExternalKeyFile {
         } catch {
             throw .system(SystemCallError(call: "mmap", code: ENOMEM))
         }
-        let count = try OpenDirectory.checked { () throws(SystemCallError) in
-            try unsafe bytes.write { buffer throws(SystemCallError) in
-                try unsafe file.read(into: buffer, at: 0)
-            }
+        let count = try unsafe bytes.write { buffer throws(StoreFileError) in
+            try unsafe file.read(into: buffer, at: 0)
         }
         guard count == size else { throw .untrusted("it changed while it was read") }
         return bytes
@@ -37,7 +35,7 @@ enum ExternalKeyFile {
 
     private static func open(_ path: String, _ files: any FileOperations) throws(StoreFileError) -> OpenFile {
         let file = OpenFile(descriptor: try open(path, O_RDONLY, files), files: files)
-        let status = try OpenDirectory.checked { () throws(SystemCallError) in try file.status() }
+        let status = try file.status()
         guard status.kind == .regular else { throw .untrusted("it is not a regular file") }
         guard status.owner == geteuid() || status.owner == 0 else {
             throw .untrusted("it belongs to uid \(status.owner)")
@@ -92,10 +90,8 @@ enum ExternalKeyFile {
 
     /// Writes `bytes` into a new file.
     static func write(_ bytes: GuardedBytes, to file: OpenFile) throws(StoreFileError) {
-        try OpenDirectory.checked { () throws(SystemCallError) in
-            try unsafe bytes.read { bytes throws(SystemCallError) in try unsafe file.write(bytes, at: 0) }
-            try file.synchronize()
-        }
+        try unsafe bytes.read { bytes throws(StoreFileError) in try unsafe file.write(bytes, at: 0) }
+        try file.synchronize()
     }
 
     /// Locks the directory of `path` against other processes that change its files, waiting if necessary.
@@ -128,14 +124,10 @@ enum ExternalKeyFile {
         _ files: any FileOperations
     ) throws(StoreFileError) -> Int32 {
         guard path.utf8.first == UInt8(ascii: "/") else { throw .untrusted("its path is not absolute") }
-        do throws(SystemCallError) {
+        do throws(StoreFileError) {
             return try files.open(path, in: AT_FDCWD, flags: flags)
         } catch {
-            switch error.code {
-            case ENOENT: throw .missing
-            case ELOOP: throw .untrusted("it is a symbolic link")
-            default: throw .system(error)
-            }
+            throw error.ofOpening
         }
     }
 
@@ -150,7 +142,7 @@ enum ExternalKeyFile {
         do throws(StoreFileError) {
             return try body()
         } catch {
-            guard case .system(let cause) = error, cause.code == EACCES, isClosedOff(path, creating: creating)
+            guard error.code == EACCES, isClosedOff(path, creating: creating)
             else { throw error }
             throw .sandboxed
         }

@@ -9,32 +9,32 @@ import Glibc
 package protocol FileOperations: Sendable {
     /// Opens `name`, adding `O_NOFOLLOW`, `O_CLOEXEC` and `O_NONBLOCK` to `flags`; a created file gets mode
     /// 0600.
-    func open(_ name: String, in directory: Int32, flags: Int32) throws(SystemCallError) -> Int32
+    func open(_ name: String, in directory: Int32, flags: Int32) throws(StoreFileError) -> Int32
     func close(_ file: Int32)
-    func status(of file: Int32) throws(SystemCallError) -> FileStatus
-    func status(of name: String, in directory: Int32) throws(SystemCallError) -> FileStatus
-    func setMode(of file: Int32, to mode: UInt32) throws(SystemCallError)
+    func status(of file: Int32) throws(StoreFileError) -> FileStatus
+    func status(of name: String, in directory: Int32) throws(StoreFileError) -> FileStatus
+    func setMode(of file: Int32, to mode: UInt32) throws(StoreFileError)
     /// Allocates disk blocks for the first `count` bytes, so that writing them later cannot fail for lack of
     /// space.
-    func allocate(_ file: Int32, count: Int) throws(SystemCallError)
-    func resize(_ file: Int32, to count: Int) throws(SystemCallError)
+    func allocate(_ file: Int32, count: Int) throws(StoreFileError)
+    func resize(_ file: Int32, to count: Int) throws(StoreFileError)
     /// Writes some of `bytes` and returns their number.
-    func write(_ bytes: UnsafeRawBufferPointer, to file: Int32, at offset: Int) throws(SystemCallError) -> Int
+    func write(_ bytes: UnsafeRawBufferPointer, to file: Int32, at offset: Int) throws(StoreFileError) -> Int
     /// Fills some of `buffer` and returns the number of bytes; 0 at the end of the file.
     func read(
         into buffer: UnsafeMutableRawBufferPointer,
         from file: Int32,
         at offset: Int
-    ) throws(SystemCallError) -> Int
+    ) throws(StoreFileError) -> Int
     /// Flushes a file or directory.
     ///
     /// After a failure, never flush the same file again: Linux drops the unwritten pages, and the next call
     /// would wrongly succeed.
-    func synchronize(_ file: Int32) throws(SystemCallError)
-    func rename(_ name: String, to newName: String, in directory: Int32) throws(SystemCallError)
-    func unlink(_ name: String, in directory: Int32) throws(SystemCallError)
+    func synchronize(_ file: Int32) throws(StoreFileError)
+    func rename(_ name: String, to newName: String, in directory: Int32) throws(StoreFileError)
+    func unlink(_ name: String, in directory: Int32) throws(StoreFileError)
     /// Returns every name in the directory except `.` and `..`, in no order.
-    func names(in directory: Int32) throws(SystemCallError) -> [String]
+    func names(in directory: Int32) throws(StoreFileError) -> [String]
 }
 
 /// The attributes checked before the store trusts a file.

@@ -14,7 +14,7 @@ enum MountTable {
 
     /// Returns whether `directory` is on a network file system; `false` if that cannot be determined.
     static func isOnNetwork(_ directory: OpenDirectory) -> Bool {
-        do throws(SystemCallError) {
+        do throws(StoreFileError) {
             let device = try directory.files.status(of: directory.descriptor).device
             guard let type = type(ofDevice: device, in: try mounts(directory.files)) else { return false }
             return networkTypes.contains(type)
@@ -36,7 +36,7 @@ enum MountTable {
         return nil
     }
 
-    private static func mounts(_ files: any FileOperations) throws(SystemCallError) -> String {
+    private static func mounts(_ files: any FileOperations) throws(StoreFileError) -> String {
         let descriptor = try SystemFileOperations.retrying("open") {
             unsafe open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)
         }

@@ -24,22 +24,14 @@ package final class OpenDirectory: Sendable {
     /// Opens an existing file and checks that it is a regular file of this user.
     func open(_ name: String, writing: Bool = false) throws(StoreFileError) -> OpenFile {
         let file: OpenFile
-        do throws(SystemCallError) {
+        do throws(StoreFileError) {
             let flags = writing ? O_RDWR : O_RDONLY
             let opened = try files.open(name, in: descriptor, flags: flags)
             file = OpenFile(descriptor: opened, files: files)
         } catch {
-            switch error.code {
-            case ENOENT: throw .missing
-            case ELOOP: throw .untrusted("it is a symbolic link")
-            default: throw .system(error)
-            }
+            throw error.ofOpening
         }
-        if let fault = try OpenDirectory.checked({ () throws(SystemCallError) in try file.status() })
-            .fault(owner: geteuid())
-        {
-            throw .untrusted(fault)
-        }
+        if let fault = try file.status().fault(owner: geteuid()) { throw .untrusted(fault) }
         return file
     }
 
@@ -50,7 +42,7 @@ package final class OpenDirectory: Sendable {
         do throws(StoreFileError) {
             return try createExclusively(name)
         } catch {
-            guard case .system(let cause) = error, cause.code == EEXIST else { throw error }
+            guard error.code == EEXIST else { throw error }
             if let fault = try status(of: name).fault(owner: geteuid()) { throw .untrusted(fault) }
             try unlink(name)
             return try createExclusively(name)
@@ -58,20 +50,18 @@ package final class OpenDirectory: Sendable {
     }
 
     private func createExclusively(_ name: String) throws(StoreFileError) -> OpenFile {
-        try OpenDirectory.checked { () throws(SystemCallError) in
-            let opened = try files.open(name, in: descriptor, flags: O_RDWR | O_CREAT | O_EXCL)
-            let file = OpenFile(descriptor: opened, files: files)
-            // The umask may have removed even the owner's bits.
-            if try file.status().mode != 0o600 { try files.setMode(of: opened, to: 0o600) }
-            return file
-        }
+        let opened = try files.open(name, in: descriptor, flags: O_RDWR | O_CREAT | O_EXCL)
+        let file = OpenFile(descriptor: opened, files: files)
+        // The umask may have removed even the owner's bits.
+        if try file.status().mode != 0o600 { try files.setMode(of: opened, to: 0o600) }
+        return file
     }
 
     func status(of name: String) throws(StoreFileError) -> FileStatus {
-        do throws(SystemCallError) {
+        do throws(StoreFileError) {
             return try files.status(of: name, in: descriptor)
         } catch {
-            throw error.code == ENOENT ? .missing : .system(error)
+            throw error.code == ENOENT ? .missing : error
         }
     }
 
@@ -86,35 +76,31 @@ package final class OpenDirectory: Sendable {
     }
 
     func rename(_ name: String, to newName: String) throws(StoreFileError) {
-        try OpenDirectory.checked { () throws(SystemCallError) in
-            try files.rename(name, to: newName, in: descriptor)
-        }
+        try files.rename(name, to: newName, in: descriptor)
     }
 
     /// Removes `name`; it is not an error if it is missing.
     func unlink(_ name: String) throws(StoreFileError) {
-        do throws(SystemCallError) {
+        do throws(StoreFileError) {
             try files.unlink(name, in: descriptor)
         } catch {
-            if error.code != ENOENT { throw .system(error) }
+            if error.code != ENOENT { throw error }
         }
     }
 
     /// Flushes the names in the directory.
     func synchronize() throws(StoreFileError) {
-        try OpenDirectory.checked { () throws(SystemCallError) in try files.synchronize(descriptor) }
+        try files.synchronize(descriptor)
     }
 
     func names() throws(StoreFileError) -> [String] {
-        try OpenDirectory.checked { () throws(SystemCallError) in try files.names(in: descriptor) }
+        try files.names(in: descriptor)
     }
 
     /// Reads a whole file, of which at most `limit` bytes.
     func contents(of name: String, limit: Int) throws(StoreFileError) -> [UInt8] {
         let file = try open(name)
-        return try OpenDirectory.checked { () throws(SystemCallError) in
-            try file.read(count: min(try file.status().size, limit), at: 0)
-        }
+        return try file.read(count: min(try file.status().size, limit), at: 0)
     }
 
     /// Replaces `name` by a new file with `bytes`, durably: temporary file, flush, rename, flush.
@@ -122,24 +108,13 @@ package final class OpenDirectory: Sendable {
         let temporary = name + ".tmp"
         let file = try create(temporary)
         do throws(StoreFileError) {
-            try OpenDirectory.checked { () throws(SystemCallError) in
-                try file.write(bytes, at: 0)
-                try file.synchronize()
-            }
+            try file.write(bytes, at: 0)
+            try file.synchronize()
             try rename(temporary, to: name)
         } catch {
             try? unlink(temporary)
             throw error
         }
         try synchronize()
-    }
-
-    static func checked<Result>(_ call: () throws(SystemCallError) -> Result) throws(StoreFileError) -> Result
-    {
-        do throws(SystemCallError) {
-            return try call()
-        } catch {
-            throw .system(error)
-        }
     }
 }

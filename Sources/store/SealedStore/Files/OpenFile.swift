@@ -16,47 +16,43 @@ final class OpenFile: Sendable {
         files.close(descriptor)
     }
 
-    func status() throws(SystemCallError) -> FileStatus {
+    func status() throws(StoreFileError) -> FileStatus {
         try files.status(of: descriptor)
     }
 
-    func allocate(_ count: Int) throws(SystemCallError) {
+    func allocate(_ count: Int) throws(StoreFileError) {
         try files.allocate(descriptor, count: count)
     }
 
-    func resize(to count: Int) throws(SystemCallError) {
+    func resize(to count: Int) throws(StoreFileError) {
         try files.resize(descriptor, to: count)
     }
 
-    func synchronize() throws(SystemCallError) {
+    func synchronize() throws(StoreFileError) {
         try files.synchronize(descriptor)
     }
 
     /// Writes all of `bytes` at `offset`.
-    func write(_ bytes: [UInt8], at offset: Int) throws(SystemCallError) {
-        do {
-            try unsafe bytes.withUnsafeBytes { try unsafe write($0, at: offset) }
-        } catch let error as SystemCallError {
-            throw error
-        } catch {
-            throw SystemCallError(call: "pwrite", code: EIO)
+    func write(_ bytes: [UInt8], at offset: Int) throws(StoreFileError) {
+        try unsafe bytes.span.bytes.withUnsafeBytes { bytes throws(StoreFileError) in
+            try unsafe write(bytes, at: offset)
         }
     }
 
     /// Writes all of `bytes` at `offset`.
-    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemCallError) {
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(StoreFileError) {
         var done = 0
         while done < bytes.count {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[done...])
             let count = try unsafe files.write(rest, to: descriptor, at: offset + done)
-            guard count > 0 else { throw SystemCallError(call: "pwrite", code: EIO) }
+            guard count > 0 else { throw .system(SystemCallError(call: "pwrite", code: EIO)) }
             done += count
         }
     }
 
     /// Fills `buffer` from `offset` on and returns the number of bytes read, which is less at the end of the
     /// file.
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemCallError) -> Int {
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(StoreFileError) -> Int {
         var done = 0
         while done < buffer.count {
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
@@ -68,10 +64,10 @@ final class OpenFile: Sendable {
     }
 
     /// Reads the bytes `offset ..< offset + count`, fewer at the end of the file.
-    func read(count: Int, at offset: Int) throws(SystemCallError) -> [UInt8] {
-        var failure: SystemCallError?
+    func read(count: Int, at offset: Int) throws(StoreFileError) -> [UInt8] {
+        var failure: StoreFileError?
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            do throws(SystemCallError) {
+            do throws(StoreFileError) {
                 filled = try unsafe read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
             } catch {
                 failure = error

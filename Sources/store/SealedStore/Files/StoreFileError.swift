@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
+
 /// The reason a file of the store cannot be used.
 package enum StoreFileError: Error, Equatable, Sendable, CustomStringConvertible {
     case missing
@@ -12,6 +14,21 @@ package enum StoreFileError: Error, Equatable, Sendable, CustomStringConvertible
     case wrongSize(Int, ClosedRange<Int>)
     /// A system call failed.
     case system(SystemCallError)
+
+    /// Returns the error that the call has just left in `errno`.
+    static func latest(_ call: String) -> StoreFileError { .system(.latest(call)) }
+
+    /// The value of `errno`, or `nil` if no system call failed.
+    var code: Int32? { if case .system(let error) = self { error.code } else { nil } }
+
+    /// The error of a call that opens a file.
+    var ofOpening: StoreFileError {
+        switch code {
+        case ENOENT: .missing
+        case ELOOP: .untrusted("it is a symbolic link")
+        default: self
+        }
+    }
 
     package var description: String {
         switch self {

@@ -3,7 +3,7 @@
 import Glibc
 
 /// The failure of a system call.
-package struct SystemCallError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct SystemCallError: Equatable, Sendable, CustomStringConvertible {
     /// The name of the call as in section 2 of the manual: `fsync`, `openat`, ….
     package let call: String
     /// The value of `errno`.

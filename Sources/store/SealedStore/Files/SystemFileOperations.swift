@@ -6,7 +6,7 @@ import Glibc
 package struct SystemFileOperations: FileOperations {
     package init() {}
 
-    package func open(_ name: String, in directory: Int32, flags: Int32) throws(SystemCallError) -> Int32 {
+    package func open(_ name: String, in directory: Int32, flags: Int32) throws(StoreFileError) -> Int32 {
         try SystemFileOperations.retrying("openat") {
             unsafe openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
         }
@@ -16,13 +16,13 @@ package struct SystemFileOperations: FileOperations {
         _ = Glibc.close(file)
     }
 
-    package func status(of file: Int32) throws(SystemCallError) -> FileStatus {
+    package func status(of file: Int32) throws(StoreFileError) -> FileStatus {
         var status = stat()
         guard unsafe fstat(file, &status) == 0 else { throw .latest("fstat") }
         return FileStatus(status)
     }
 
-    package func status(of name: String, in directory: Int32) throws(SystemCallError) -> FileStatus {
+    package func status(of name: String, in directory: Int32) throws(StoreFileError) -> FileStatus {
         var status = stat()
         guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
             throw .latest("fstatat")
@@ -30,15 +30,15 @@ package struct SystemFileOperations: FileOperations {
         return FileStatus(status)
     }
 
-    package func setMode(of file: Int32, to mode: UInt32) throws(SystemCallError) {
+    package func setMode(of file: Int32, to mode: UInt32) throws(StoreFileError) {
         guard fchmod(file, mode) == 0 else { throw .latest("fchmod") }
     }
 
-    package func allocate(_ file: Int32, count: Int) throws(SystemCallError) {
+    package func allocate(_ file: Int32, count: Int) throws(StoreFileError) {
         refuseCopyOnWrite(file)
         var code = posix_fallocate(file, 0, count)
         while code == EINTR { code = posix_fallocate(file, 0, count) }
-        guard code == 0 else { throw SystemCallError(call: "fallocate", code: code) }
+        guard code == 0 else { throw .system(SystemCallError(call: "fallocate", code: code)) }
     }
 
     /// Turns off copy-on-write for an empty file on btrfs.
@@ -59,7 +59,7 @@ package struct SystemFileOperations: FileOperations {
     private static let setFlags: UInt = 0x4008_6602
     private static let noCopyOnWrite: Int32 = 0x0080_0000
 
-    package func resize(_ file: Int32, to count: Int) throws(SystemCallError) {
+    package func resize(_ file: Int32, to count: Int) throws(StoreFileError) {
         _ = try SystemFileOperations.retrying("ftruncate") { ftruncate(file, count) }
     }
 
@@ -67,7 +67,7 @@ package struct SystemFileOperations: FileOperations {
         _ bytes: UnsafeRawBufferPointer,
         to file: Int32,
         at offset: Int
-    ) throws(SystemCallError) -> Int {
+    ) throws(StoreFileError) -> Int {
         try SystemFileOperations.retrying("pwrite") {
             unsafe pwrite(file, bytes.baseAddress, bytes.count, offset)
         }
@@ -77,29 +77,29 @@ package struct SystemFileOperations: FileOperations {
         into buffer: UnsafeMutableRawBufferPointer,
         from file: Int32,
         at offset: Int
-    ) throws(SystemCallError) -> Int {
+    ) throws(StoreFileError) -> Int {
         try SystemFileOperations.retrying("pread") {
             unsafe pread(file, buffer.baseAddress, buffer.count, offset)
         }
     }
 
-    package func synchronize(_ file: Int32) throws(SystemCallError) {
+    package func synchronize(_ file: Int32) throws(StoreFileError) {
         guard fsync(file) == 0 else { throw .latest("fsync") }
     }
 
-    package func rename(_ name: String, to newName: String, in directory: Int32) throws(SystemCallError) {
+    package func rename(_ name: String, to newName: String, in directory: Int32) throws(StoreFileError) {
         guard unsafe renameat(directory, name, directory, newName) == 0 else { throw .latest("renameat") }
     }
 
-    package func unlink(_ name: String, in directory: Int32) throws(SystemCallError) {
+    package func unlink(_ name: String, in directory: Int32) throws(StoreFileError) {
         guard unsafe unlinkat(directory, name, 0) == 0 else { throw .latest("unlinkat") }
     }
 
-    package func names(in directory: Int32) throws(SystemCallError) -> [String] {
+    package func names(in directory: Int32) throws(StoreFileError) -> [String] {
         // Open the directory again: a duplicated descriptor would share the reading position.
         let own = try open(".", in: directory, flags: O_RDONLY | O_DIRECTORY)
         guard let stream = unsafe fdopendir(own) else {
-            let error = SystemCallError.latest("fdopendir")
+            let error = StoreFileError.latest("fdopendir")
             close(own)
             throw error
         }
@@ -121,7 +121,7 @@ package struct SystemFileOperations: FileOperations {
     static func retrying<Result: SignedInteger>(
         _ name: String,
         _ call: () -> Result
-    ) throws(SystemCallError) -> Result {
+    ) throws(StoreFileError) -> Result {
         while true {
             let result = call()
             if result >= 0 { return result }

@@ -136,10 +136,10 @@ enum TrustedPath {
     }
 
     private static func status(of descriptor: Int32, path: String) throws(StoreError) -> FileStatus {
-        do throws(SystemCallError) {
+        do throws(StoreFileError) {
             return try SystemFileOperations().status(of: descriptor)
         } catch {
-            throw .unavailable(path: path, reason: error.reason)
+            throw .unavailable(path: path, reason: error.description)
         }
     }
 }

@@ -176,12 +176,8 @@ struct VaultFileStore {
         do throws(StoreFileError) {
             return try directory.contents(of: name, limit: VaultFile.maximumCount + 1)
         } catch {
-            switch error {
-            case .missing: return nil
-            case .untrusted(let reason): throw .unsafe(path: directory.path(of: name), reason: reason)
-            case .sandboxed, .wrongSize, .system:
-                throw .unavailable(path: directory.path(of: name), reason: error.description)
-            }
+            guard error == .missing else { throw StoreError(error, at: directory.path(of: name)) }
+            return nil
         }
     }
 

@@ -21,6 +21,15 @@ package enum RecordError: Error, Equatable, Sendable {
     case rolledBack(found: UInt64, expected: UInt64)
     case file(StoreFileError)
 
+    /// Returns the result of `read`, or throws ``file(_:)``.
+    static func reading<Value>(_ read: () throws(StoreFileError) -> Value) throws(RecordError) -> Value {
+        do throws(StoreFileError) {
+            return try read()
+        } catch {
+            throw .file(error)
+        }
+    }
+
     /// Creates the error for a content that opens but cannot be decoded.
     init(ofContent error: any Error) {
         switch error {

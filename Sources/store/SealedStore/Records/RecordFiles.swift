@@ -46,11 +46,9 @@ struct RecordFiles: Sendable {
         let created = replacing ? Role.replacement.name(of: record) : name
         let file = try directory.create(created)
         do throws(StoreFileError) {
-            try OpenDirectory.checked { () throws(SystemCallError) in
-                try file.allocate(2 * half)
-                try file.write(intent, at: 0)
-                try file.synchronize()
-            }
+            try file.allocate(2 * half)
+            try file.write(intent, at: 0)
+            try file.synchronize()
             if replacing { try directory.rename(created, to: name) }
         } catch {
             try? directory.unlink(created)
@@ -73,10 +71,8 @@ struct RecordFiles: Sendable {
         half: Int,
         of record: RandomID
     ) throws(StoreFileError) {
-        try OpenDirectory.checked { () throws(SystemCallError) in
-            try reservation.write(commit, at: half)
-            try reservation.synchronize()
-        }
+        try reservation.write(commit, at: half)
+        try reservation.synchronize()
         try directory.rename(Role.reservation.name(of: record), to: Role.record.name(of: record))
         try directory.synchronize()
     }
@@ -109,11 +105,9 @@ struct RecordFiles: Sendable {
         let name = Role.replacement.name(of: record)
         let file = try directory.create(name)
         do throws(StoreFileError) {
-            try OpenDirectory.checked { () throws(SystemCallError) in
-                try file.resize(to: 2 * half)
-                try file.write(commit, at: half)
-                try file.synchronize()
-            }
+            try file.resize(to: 2 * half)
+            try file.write(commit, at: half)
+            try file.synchronize()
             try directory.rename(name, to: Role.record.name(of: record))
         } catch {
             try? directory.unlink(name)

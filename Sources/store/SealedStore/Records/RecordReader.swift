@@ -61,12 +61,7 @@ struct RecordReader {
     }
 
     private func half(of file: OpenFile) throws(RecordError) -> Int {
-        let size: Int
-        do throws(SystemCallError) {
-            size = try file.status().size
-        } catch {
-            throw .file(.system(error))
-        }
+        let size = try RecordError.reading { () throws(StoreFileError) in try file.status().size }
         guard size > 0 else { throw .empty }
         guard size.isMultiple(of: 8192), size <= 4 * RecordSealing.maximumReadCount else {
             throw .truncated
@@ -109,10 +104,6 @@ struct RecordReader {
     }
 
     private func read(_ file: OpenFile, _ count: Int, at offset: Int) throws(RecordError) -> [UInt8] {
-        do throws(SystemCallError) {
-            return try file.read(count: count, at: offset)
-        } catch {
-            throw .file(.system(error))
-        }
+        try RecordError.reading { () throws(StoreFileError) in try file.read(count: count, at: offset) }
     }
 }

@@ -150,14 +150,8 @@ package final class ResponseRecording: Sendable {
     private static let longAgo = Duration.seconds(10 * 365 * 86_400)
 
     private func contents(of file: OpenFile) throws(RecordError) -> [UInt8] {
-        let bytes: [UInt8]
-        do throws(SystemCallError) {
-            bytes = try file.read(
-                count: min(try file.status().size, ResponseRecordingFile.longest + 1),
-                at: 0
-            )
-        } catch {
-            throw .file(.system(error))
+        let bytes = try RecordError.reading { () throws(StoreFileError) in
+            try file.read(count: min(try file.status().size, ResponseRecordingFile.longest + 1), at: 0)
         }
         guard bytes.count <= ResponseRecordingFile.longest else { throw .malformed("it is too long") }
         return bytes
@@ -311,11 +305,11 @@ extension RecordFiles {
     /// Creates the file for the response to an attempt of `record`, replacing any other, and locks it.
     func makeAnswer(of record: RandomID) throws(StoreFileError) -> OpenFile {
         let file = try directory.create(Role.answer.name(of: record))
-        do throws(SystemCallError) {
+        do throws(StoreFileError) {
             try file.allocate(ResponseRecordingFile.room)
         } catch {
             try? directory.unlink(Role.answer.name(of: record))
-            throw .system(error)
+            throw error
         }
         file.lock()
         return file

@@ -167,7 +167,7 @@ struct RecordRecovery {
         let name = role.name(of: record)
         let file = try files.directory.open(name, writing: true)
         // After kill -9, its pages may not have reached the disk yet.
-        try OpenDirectory.checked { () throws(SystemCallError) in try file.synchronize() }
+        try file.synchronize()
         try files.directory.rename(name, to: RecordFiles.Role.record.name(of: record))
         changedNames = true
     }

@@ -161,19 +161,11 @@ struct RecordSurvey {
     }
 
     private func open(_ name: String, in directory: OpenDirectory) throws(RecordError) -> OpenFile {
-        do throws(StoreFileError) {
-            return try directory.open(name)
-        } catch {
-            throw .file(error)
-        }
+        try RecordError.reading { () throws(StoreFileError) in try directory.open(name) }
     }
 
     private func bytes(of file: OpenFile, _ half: Int) throws(RecordError) -> [UInt8] {
-        do throws(SystemCallError) {
-            return try file.read(count: half, at: half)
-        } catch {
-            throw .file(.system(error))
-        }
+        try RecordError.reading { () throws(StoreFileError) in try file.read(count: half, at: half) }
     }
 }
 

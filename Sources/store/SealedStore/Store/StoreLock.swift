@@ -16,11 +16,7 @@ final class StoreLock: Sendable {
         do throws(StoreFileError) {
             file = try StoreLock.openFile(in: directory)
         } catch {
-            switch error {
-            case .untrusted(let reason): throw .unsafe(path: path, reason: reason)
-            case .missing, .sandboxed, .wrongSize, .system:
-                throw .unavailable(path: path, reason: error.description)
-            }
+            throw StoreError(error, at: path)
         }
         guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {
             guard errno == EWOULDBLOCK else {
@@ -59,21 +55,15 @@ final class StoreLock: Sendable {
         } catch {
             guard error == .missing else { throw error }
         }
-        return try OpenDirectory.checked { () throws(SystemCallError) in
-            // Not O_EXCL: two agents that start at once must open the same file.
-            let opened = try directory.files.open(
-                fileName,
-                in: directory.descriptor,
-                flags: O_RDONLY | O_CREAT
-            )
-            let file = OpenFile(descriptor: opened, files: directory.files)
-            if try file.status().mode != 0o600 { try directory.files.setMode(of: opened, to: 0o600) }
-            return file
-        }
+        // Not O_EXCL: two agents that start at once must open the same file.
+        let opened = try directory.files.open(fileName, in: directory.descriptor, flags: O_RDONLY | O_CREAT)
+        let file = OpenFile(descriptor: opened, files: directory.files)
+        if try file.status().mode != 0o600 { try directory.files.setMode(of: opened, to: 0o600) }
+        return file
     }
 
     private static func holder(_ file: OpenFile) -> Int32? {
-        do throws(SystemCallError) {
+        do throws(StoreFileError) {
             return LockFileContents(try file.read(count: LockFileContents.maximumCount + 1, at: 0))?.pid
         } catch {
             return nil

@@ -41,7 +41,7 @@ final class FaultyFiles: FileOperations {
     /// The names of the calls since ``arm(_:)``.
     var log: [String] { state.withLock(\.log) }
 
-    private func pass(_ call: String) throws(SystemCallError) {
+    private func pass(_ call: String) throws(StoreFileError) {
         let code: Int32? = state.withLock { state in
             state.count += 1
             state.log.append(call)
@@ -57,37 +57,37 @@ final class FaultyFiles: FileOperations {
             if code != nil { state.failures += 1 }
             return code
         }
-        if let code { throw SystemCallError(call: call, code: code) }
+        if let code { throw .system(SystemCallError(call: call, code: code)) }
     }
 
-    func open(_ name: String, in directory: Int32, flags: Int32) throws(SystemCallError) -> Int32 {
+    func open(_ name: String, in directory: Int32, flags: Int32) throws(StoreFileError) -> Int32 {
         try pass("open")
         return try real.open(name, in: directory, flags: flags)
     }
 
     func close(_ file: Int32) { real.close(file) }
 
-    func status(of file: Int32) throws(SystemCallError) -> FileStatus {
+    func status(of file: Int32) throws(StoreFileError) -> FileStatus {
         try pass("fstat")
         return try real.status(of: file)
     }
 
-    func status(of name: String, in directory: Int32) throws(SystemCallError) -> FileStatus {
+    func status(of name: String, in directory: Int32) throws(StoreFileError) -> FileStatus {
         try pass("fstatat")
         return try real.status(of: name, in: directory)
     }
 
-    func setMode(of file: Int32, to mode: UInt32) throws(SystemCallError) {
+    func setMode(of file: Int32, to mode: UInt32) throws(StoreFileError) {
         try pass("fchmod")
         try real.setMode(of: file, to: mode)
     }
 
-    func allocate(_ file: Int32, count: Int) throws(SystemCallError) {
+    func allocate(_ file: Int32, count: Int) throws(StoreFileError) {
         try pass("fallocate")
         try real.allocate(file, count: count)
     }
 
-    func resize(_ file: Int32, to count: Int) throws(SystemCallError) {
+    func resize(_ file: Int32, to count: Int) throws(StoreFileError) {
         try pass("ftruncate")
         try real.resize(file, to: count)
     }
@@ -96,7 +96,7 @@ final class FaultyFiles: FileOperations {
         _ bytes: UnsafeRawBufferPointer,
         to file: Int32,
         at offset: Int
-    ) throws(SystemCallError) -> Int {
+    ) throws(StoreFileError) -> Int {
         try pass("pwrite")
         return try real.write(bytes, to: file, at: offset)
     }
@@ -105,28 +105,28 @@ final class FaultyFiles: FileOperations {
         into buffer: UnsafeMutableRawBufferPointer,
         from file: Int32,
         at offset: Int
-    ) throws(SystemCallError) -> Int {
+    ) throws(StoreFileError) -> Int {
         try pass("pread")
         return try real.read(into: buffer, from: file, at: offset)
     }
 
-    func synchronize(_ file: Int32) throws(SystemCallError) {
+    func synchronize(_ file: Int32) throws(StoreFileError) {
         try pass("fsync")
         guard state.withLock({ $0.plan != .unflushed }) else { return }
         try real.synchronize(file)
     }
 
-    func rename(_ name: String, to newName: String, in directory: Int32) throws(SystemCallError) {
+    func rename(_ name: String, to newName: String, in directory: Int32) throws(StoreFileError) {
         try pass("rename")
         try real.rename(name, to: newName, in: directory)
     }
 
-    func unlink(_ name: String, in directory: Int32) throws(SystemCallError) {
+    func unlink(_ name: String, in directory: Int32) throws(StoreFileError) {
         try pass("unlink")
         try real.unlink(name, in: directory)
     }
 
-    func names(in directory: Int32) throws(SystemCallError) -> [String] {
+    func names(in directory: Int32) throws(StoreFileError) -> [String] {
         try pass("readdir")
         return try real.names(in: directory)
     }

@@ -33,29 +33,29 @@ final class RecordingFiles: FileOperations {
         return String(cString: path)
     }
 
-    func open(_ name: String, in directory: Int32, flags: Int32) throws(SystemCallError) -> Int32 {
+    func open(_ name: String, in directory: Int32, flags: Int32) throws(StoreFileError) -> Int32 {
         let file = try real.open(name, in: directory, flags: flags)
         if flags & O_EXCL != 0 { note(.create(directory: path(directory), name: name, inode: inode(file))) }
         return file
     }
 
     func close(_ file: Int32) { real.close(file) }
-    func status(of file: Int32) throws(SystemCallError) -> FileStatus { try real.status(of: file) }
+    func status(of file: Int32) throws(StoreFileError) -> FileStatus { try real.status(of: file) }
 
-    func status(of name: String, in directory: Int32) throws(SystemCallError) -> FileStatus {
+    func status(of name: String, in directory: Int32) throws(StoreFileError) -> FileStatus {
         try real.status(of: name, in: directory)
     }
 
-    func setMode(of file: Int32, to mode: UInt32) throws(SystemCallError) {
+    func setMode(of file: Int32, to mode: UInt32) throws(StoreFileError) {
         try real.setMode(of: file, to: mode)
     }
 
-    func allocate(_ file: Int32, count: Int) throws(SystemCallError) {
+    func allocate(_ file: Int32, count: Int) throws(StoreFileError) {
         try real.allocate(file, count: count)
         note(.resize(inode: inode(file), count: count))
     }
 
-    func resize(_ file: Int32, to count: Int) throws(SystemCallError) {
+    func resize(_ file: Int32, to count: Int) throws(StoreFileError) {
         try real.resize(file, to: count)
         note(.resize(inode: inode(file), count: count))
     }
@@ -64,7 +64,7 @@ final class RecordingFiles: FileOperations {
         _ bytes: UnsafeRawBufferPointer,
         to file: Int32,
         at offset: Int
-    ) throws(SystemCallError) -> Int {
+    ) throws(StoreFileError) -> Int {
         note(.write(inode: inode(file), offset: offset, bytes: Array(bytes)))
         return try real.write(bytes, to: file, at: offset)
     }
@@ -73,25 +73,25 @@ final class RecordingFiles: FileOperations {
         into buffer: UnsafeMutableRawBufferPointer,
         from file: Int32,
         at offset: Int
-    ) throws(SystemCallError) -> Int {
+    ) throws(StoreFileError) -> Int {
         try real.read(into: buffer, from: file, at: offset)
     }
 
-    func synchronize(_ file: Int32) throws(SystemCallError) {
+    func synchronize(_ file: Int32) throws(StoreFileError) {
         try real.synchronize(file)
         let isDirectory = try real.status(of: file).kind == .directory
         note(isDirectory ? .flushDirectory(path(file)) : .flushFile(inode: inode(file)))
     }
 
-    func rename(_ name: String, to newName: String, in directory: Int32) throws(SystemCallError) {
+    func rename(_ name: String, to newName: String, in directory: Int32) throws(StoreFileError) {
         try real.rename(name, to: newName, in: directory)
         note(.rename(directory: path(directory), name: name, newName: newName))
     }
 
-    func unlink(_ name: String, in directory: Int32) throws(SystemCallError) {
+    func unlink(_ name: String, in directory: Int32) throws(StoreFileError) {
         try real.unlink(name, in: directory)
         note(.unlink(directory: path(directory), name: name))
     }
 
-    func names(in directory: Int32) throws(SystemCallError) -> [String] { try real.names(in: directory) }
+    func names(in directory: Int32) throws(StoreFileError) -> [String] { try real.names(in: directory) }
 }
