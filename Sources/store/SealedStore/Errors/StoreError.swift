@@ -51,7 +51,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The secret of a command or credential opens no slot.
     case wrongExternalSecret(source: String)
     /// A command or credential delivered nothing; `isFinal` if it will not later either, or reported a wrong PIN.
-    case noExternalSecret(ExternalProvider, name: String, reason: String, isFinal: Bool = false)
+    case noExternalSecret(SlotKind, name: String, reason: String, remedy: Remedy, isFinal: Bool = false)
 
     // The counter that reveals an old copy of the whole store
     /// The manifest has an earlier value than the counter.
@@ -76,15 +76,6 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Sessions are stored, which a new vault would lose.
     case sessionsStored
     case outOfMemory
-
-    init(_ error: StoreFileError, at path: String) {
-        self =
-            if case .untrusted(let reason) = error {
-                .unsafe(path: path, reason: reason)
-            } else {
-                .unavailable(path: path, reason: error.description)
-            }
-    }
 
     /// Returns the result of `allocate`, or throws ``outOfMemory``.
     static func allocating<Value>(
@@ -125,8 +116,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             "the key file \(path) is outside the agent's sandbox"
         case .wrongKeyFile(let path): "the key file \(path) does not open this vault"
         case .wrongExternalSecret(let source): "the secret from \(source) does not open this vault"
-        case .noExternalSecret(let provider, let name, let reason, _):
-            "the \(provider.kind.traits.noun) \(name) delivered no key: \(reason)"
+        case .noExternalSecret(let kind, let name, let reason, _, _):
+            "the \(kind.traits.noun) \(name) delivered no key: \(reason)"
         case .olderCopy(let stored, let counter):
             "the store is an old copy: it is at \(stored), the counter at \(counter)"
         case .otherCounter(let stored, let counter):
@@ -151,7 +142,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A wrong PIN is not tried again, because the third one locks a card.
     package var mayPass: Bool {
         switch self {
-        case .noExternalSecret(_, _, _, let isFinal): !isFinal
+        case .noExternalSecret(_, _, _, _, let isFinal): !isFinal
         case .keyFileMissing: true
         default: false
         }
@@ -203,7 +194,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .wrongExternalSecret(let source):
             .set("\(source) back to what delivers this vault's key, then run tokenctl unlock")
         case .wrongKeyFile: .set("the original key file back in its place, then run tokenctl unlock")
-        case .noExternalSecret(let provider, _, _, _): provider.remedy
+        case .noExternalSecret(_, _, _, let remedy, _): remedy
         case .olderCopy(_, let counter):
             .set(
                 "vault.rollback_counter_accept = \(counter) if no later copy of the store exists, then run tokenctl shutdown && tokenagent"

@@ -42,3 +42,14 @@ package enum StoreFileError: Error, Equatable, Sendable, CustomStringConvertible
         }
     }
 }
+
+extension StoreError {
+    init(_ error: StoreFileError, at path: String) {
+        self =
+            if case .untrusted(let reason) = error {
+                .unsafe(path: path, reason: reason)
+            } else {
+                .unavailable(path: path, reason: error.description)
+            }
+    }
+}

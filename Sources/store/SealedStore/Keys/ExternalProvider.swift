@@ -36,7 +36,13 @@ package enum ExternalProvider: UInt8, CaseIterable, Sendable {
     package func secret(_ name: String, by access: some ExternalAccess) throws(StoreError) -> GuardedBytes {
         func failure(_ reason: String, isFinal: Bool = false) -> StoreError {
             let subject = String(name.prefix { $0 != "\0" })
-            return .noExternalSecret(self, name: subject, reason: reason, isFinal: isFinal)
+            return .noExternalSecret(
+                kind,
+                name: subject,
+                reason: reason,
+                remedy: remedy,
+                isFinal: isFinal
+            )
         }
         var bytes: [UInt8]
         var emptiness = "no output"

@@ -123,11 +123,8 @@ extension SessionStore {
     }
 
     private static func automatic(_ slot: SlotDescription, _ external: [Int: GuardedBytes]) -> UnlockSecret? {
-        switch slot.source {
-        case .keyFile(let path): path.map { .keyFile(path: $0) } ?? .keyFile(path: nil)
-        case .external: external[slot.index].map { .external(slot: slot.index, $0) }
-        case .passphrase, .previousKey: nil
-        }
+        if case .keyFile(let path) = slot.source { return .keyFile(path: path) }
+        return external[slot.index].map { .external(slot: slot.index, $0) }
     }
 
     /// Returns the vault to unlock, or `nil` if it is already unlocked.

@@ -37,7 +37,12 @@ struct ExternalProviderTests {
         let access = Access(output: Array(output.utf8))
         let name = "pass\0\0agent"
         guard let secret else {
-            let refusal = StoreError.noExternalSecret(.command, name: "pass", reason: "no output")
+            let refusal = StoreError.noExternalSecret(
+                .command,
+                name: "pass",
+                reason: "no output",
+                remedy: ExternalProvider.command.remedy
+            )
             #expect(throws: refusal) { try ExternalProvider.command.secret(name, by: access) }
             return
         }
@@ -46,7 +51,13 @@ struct ExternalProviderTests {
     }
 
     @Test func `a command that fails is named by its program`() {
-        let refusal = StoreError.noExternalSecret(.command, name: "false", reason: "it failed", isFinal: true)
+        let refusal = StoreError.noExternalSecret(
+            .command,
+            name: "false",
+            reason: "it failed",
+            remedy: ExternalProvider.command.remedy,
+            isFinal: true
+        )
         #expect(throws: refusal) { try ExternalProvider.command.secret("false\0x", by: Access()) }
         #expect(refusal.description == "the command false delivered no key: it failed")
     }
@@ -78,6 +89,7 @@ struct ExternalProviderTests {
             .systemdCredential,
             name: "tokenagent",
             reason: "CREDENTIALS_DIRECTORY is not set",
+            remedy: ExternalProvider.systemdCredential.remedy,
             isFinal: true
         )
         #expect(throws: refusal) {
