@@ -196,11 +196,11 @@ package final class FleetKeys: Sendable {
     /// Passes the key for `purpose` in `epoch` to `body`.
     ///
     /// - Returns: the result of `body`, or `nil` if this host does not have the key.
-    func withKey<Result>(
+    func withKey<Result, Failure: Error>(
         for purpose: Purpose,
         epoch: UInt32,
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) rethrows -> Result? {
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
         guard purpose.isReaders || role == .keeper else { return nil }
         return try unsafe with(purpose.rawValue, 1, of: epoch, body)
     }
@@ -235,15 +235,15 @@ package final class FleetKeys: Sendable {
     }
 
     /// Passes parts of an epoch's block to `body`, or returns `nil` if there is no such epoch.
-    private func with<Result>(
+    private func with<Result, Failure: Error>(
         _ place: Int,
         _ count: Int,
         of epoch: UInt32,
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) rethrows -> Result? {
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
         guard let index = epochs.firstIndex(of: epoch) else { return nil }
         let start = (FleetKeys.block(index) + place) * AEAD.keyCount
-        return try unsafe keys.read { keys in
+        return try unsafe keys.read { keys throws(Failure) in
             try unsafe body(UnsafeRawBufferPointer(rebasing: keys[start..<start + count * AEAD.keyCount]))
         }
     }

@@ -72,24 +72,16 @@ struct FleetSealing {
         try checkKey(of: value, under: key)
         let associated = associatedData(value.authenticated, under: key)
         let sealed = try unsigned(value, under: key, associated)
-        do {
-            let opened = try unsafe withKey(of: key, value.epoch) { key in
-                try unsafe PaddedSealing.open(
-                    sealed,
-                    associated: associated,
-                    key: key,
-                    body
-                )
+        let opened: Result?
+        do throws(RecordError) {
+            opened = try unsafe withKey(of: key, value.epoch) { key throws(RecordError) in
+                try unsafe PaddedSealing.open(sealed, associated: associated, key: key, body)
             }
-            guard let opened else { throw FleetValueError.unknownKey(epoch: value.epoch) }
-            return opened
-        } catch let fault as FleetValueError {
-            throw fault
-        } catch let fault as RecordError {
-            throw FleetValueError(fault)
         } catch {
-            throw .malformed("\(error)")
+            throw FleetValueError(error)
         }
+        guard let opened else { throw .unknownKey(epoch: value.epoch) }
+        return opened
     }
 
     /// Returns the sealed part of a value, after verifying the signature if the kind requires one.
@@ -125,11 +117,11 @@ struct FleetSealing {
         }
     }
 
-    private func withKey<Result>(
+    private func withKey<Result, Failure: Error>(
         of key: FleetEtcdKey,
         _ epoch: UInt32,
-        _ body: (UnsafeRawBufferPointer) throws -> Result
-    ) rethrows -> Result? {
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
         guard let purpose = key.kind.purpose else { return nil }
         return try unsafe keys.withKey(for: purpose, epoch: epoch, body)
     }
