@@ -40,20 +40,24 @@ struct CatalogueTests {
             .joined(separator: ", ")
         let hasClients =
             file.session["kind"]?.text.map { !["aws_sso", "github_app", "json"].contains($0) } ?? true
+        let examples = ["base_url": "https://api.example", "from": "other"]
         let own = file.requiredKeys.filter { $0 != "client_id" }
-            .map { "\($0) = \"\($0 == "base_url" ? "https://api.example" : "/file")\"\n" }.joined()
-        let isServiceAccount = file.requiredKeys.contains("service_account_file")
+            .map { "\($0) = \"\(examples[$0] ?? "/file")\"\n" }.joined()
+        let isWithoutClient = ["service_account_file", "from"].contains { file.requiredKeys.contains($0) }
         let text = """
             [session.w]
             provider = "\(name)"
             provider_values = { \(values) }
-            \(hasClients && !isServiceAccount ? "client_id = \"x\"" : "")
+            \(hasClients && !isWithoutClient ? "client_id = \"x\"" : "")
             \(file.clientSecret == .required && file.session["client_secret"] == nil ? "client_secret_file = \"/secret\"" : "")
             \(own)
+            [session.other]
+            issuer = "https://id.example"
+            client_id = "x"
             """
         let settings = try SettingsReader(home: "/home/me", providers: Self.catalogue)
             .read(Array(text.utf8), file: "c")
-        #expect(settings.sessions.count == 1)
+        #expect(settings.sessions.count == 2)
     }
 
     @Test(.holds("270"), arguments: catalogue.names)

@@ -18,6 +18,19 @@ struct ExchangeSettingsTests {
 
     private static func from(_ source: String) -> String { "from = \"\(source)\"" }
 
+    @Test func `an exchange at a server without discovery needs no client, unless it has a secret`() throws {
+        let keys = """
+            [session.made]
+            kind = "oauth2"
+            token_endpoint = "https://sts.example/token"
+            flow = "token_exchange"
+            from = "root"
+
+            """
+        #expect(try read(Self.root + keys).sessions.last?.client.id.isEmpty == true)
+        #expect(throws: ConfigurationProblems.self) { try read(Self.root + keys + "client_secret = \"s\"\n") }
+    }
+
     @Test func `an exchange knows its sources`() throws {
         let keys = """
             from = "root"

@@ -47,6 +47,17 @@ struct TokenExchangeTests {
         return await bench.server.refresh(request)
     }
 
+    @Test func `without a client, the token to exchange is all that is shown`() async throws {
+        var profile = Self.profile()
+        profile.client = ClientIdentity("")
+        let bench = try Bench(profile)
+        bench.exchange.expect(Self.endpoint, Self.answer)
+        #expect(try await Self.exchange(bench).granted != nil)
+        let sent = try #require(bench.exchange.sent.first)
+        #expect(sent.headers["authorization"] == nil && sent.form["subject_token"] == "at-1")
+        #expect(!sent.formNames.contains { $0.hasPrefix("client_") })
+    }
+
     @Test func `the source's token is exchanged, and a refresh token of the answer is left alone`()
         async throws
     {
