@@ -75,8 +75,14 @@ extension EndToEnd {
             ),
             Bad(
                 "--kind",
-                "json",
-                says: ": oidc, oauth2, cognito, aws_role, aws_sso, github_app\n  See: tokenctl add --help\n"
+                "saml",
+                says: ": oidc, oauth2, json, cognito, aws_role, aws_sso, github_app\n  See: tokenctl add --help\n"
+            ),
+            Bad("--kind", "json", says: "--kind json requires --provider\n"),
+            Bad(
+                "--provider",
+                "signaling",
+                says: "cannot prompt for the base_url: not a terminal\n  Set: --value base_url=TEXT\n"
             ),
             Bad(
                 "--preset",

@@ -10,6 +10,7 @@ extension EndToEnd {
     @Suite(.full) struct AddingRemedyTests {
         private static let client = "--client-id demo-public"
         private static let center = "--issuer https://example.awsapps.com/start"
+        private static let workload = "--value project=1 --value pool=p --value provider=q"
         private static let pool = "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Pool"
 
         private static let ofPrompts = [
@@ -33,6 +34,19 @@ extension EndToEnd {
                 line: "tokenctl add h --provider microsoft \(client) --print",
                 remedy: "Set: --value tenant=TEXT",
                 followed: "tokenctl add h --provider github --value tenant=TEXT \(client) --print"
+            ),
+            CorrectedLine(
+                line: "tokenctl add k --provider signaling",
+                remedy: "Set: --value base_url=TEXT",
+                followed: "tokenctl add k --provider signaling --value base_url=ISSUER"
+            ),
+            CorrectedLine(
+                line: "tokenctl add l --provider google-workload \(workload)",
+                remedy: "Set: --from NAME",
+                followed: """
+                    tokenctl add root --issuer ISSUER \(client) &&
+                    tokenctl add l --provider google-workload \(workload) --from root
+                    """
             ),
             CorrectedLine(
                 line: "tokenctl add d --preset aws-sso \(center)",
@@ -177,7 +191,7 @@ extension EndToEnd {
                         followed: """
                             sed -i 's,FIRST,SECOND,' config/tokenagent/sessions.d/127.0.0.1.toml
                             # The agent looks at its files once a second at most.
-                            for try in 1 2 3 4 5; do
+                            for try in $(seq 100); do
                                 REMEDY && tokenctl login ADDRESS --issuer SECOND 2>/dev/null && exit
                             done
                             exit 1

@@ -98,7 +98,7 @@ struct ServerArguments: ParsableArguments {
         switch kindMeant {
         case .awsRole: "sts_endpoint"
         case .githubApp: "api_url"
-        case .oidc, .oauth2, .cognito, .awsSSO: "endpoint"
+        case .oidc, .oauth2, .json, .cognito, .awsSSO: "endpoint"
         }
     }
 
@@ -119,6 +119,9 @@ struct ServerArguments: ParsableArguments {
 
     func validate() throws {
         let kind = kindMeant
+        guard kind != .json || provider != nil else {
+            throw ValidationError("--kind json requires --provider")
+        }
         let written = endpoints.filter { $0.key != endpointKey }
         if let other = written.first(where: { $0.key != "revocation_endpoint" }), kind != .oauth2 {
             throw ValidationError("\(other.option) requires --kind oauth2")

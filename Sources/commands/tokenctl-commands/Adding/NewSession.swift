@@ -55,6 +55,8 @@ struct NewSessionServer {
     var roleARN: String?
     /// The AWS region, or `nil` if the address of the issuer or service contains it.
     var region: String?
+    /// The keys that the provider leaves to the session.
+    var lines: [DraftLine] = []
     /// The CA certificates to trust, which are copied next to the configuration.
     var authority: CopiedCAFile?
 

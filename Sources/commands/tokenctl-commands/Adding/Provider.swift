@@ -24,6 +24,13 @@ struct Provider: Sendable {
     var title: String { message.title ?? name }
     /// The values that only the user knows.
     var values: [ProviderValueMessage] { message.values ?? [] }
+    /// The keys that a session of this provider sets itself, besides those with an option of their own.
+    var ownKeys: [String] {
+        let options = ["client_id", "from", "assertion_key_file", "key_file", "service_account_file"]
+        return (message.requiredKeys ?? []).filter { !options.contains($0) }
+    }
+    /// Whether tokens are made from those of another session.
+    var hasSource: Bool { message.requiredKeys?.contains("from") ?? false }
     /// The URL of the documentation of these settings, or `nil` if the file names none.
     var source: String? { message.facts?.compactMap { $0.sources?.first }.first }
     /// The client to register, as a noun phrase that can follow "Register".
@@ -55,7 +62,7 @@ struct Provider: Sendable {
         case .cognito:
             guard let region, let pool = text("user_pool_id") else { return nil }
             return "https://cognito-idp.\(region).amazonaws.com/\(pool)"
-        case .oidc, .oauth2, .awsRole, .githubApp: return text("issuer")
+        case .oidc, .oauth2, .json, .awsRole, .githubApp: return text("issuer")
         }
     }
 
@@ -189,6 +196,7 @@ struct ServerEndpointSetting: Equatable, Sendable {
 enum NewSessionServerKind: String, CaseIterable, ExpressibleByArgument {
     case oidc
     case oauth2
+    case json
     case cognito
     case awsRole = "aws_role"
     case awsSSO = "aws_sso"

@@ -104,7 +104,7 @@ extension SessionDraft {
             add("region", pool.region)
             add("user_pool_id", pool.pool)
         case .awsSSO: add("start_url", server.issuer)
-        case .oidc, .oauth2, .awsRole, .githubApp:
+        case .oidc, .oauth2, .json, .awsRole, .githubApp:
             add("resource", server.resource)
             add("issuer", server.issuer)
             add("metadata_url", server.metadata)

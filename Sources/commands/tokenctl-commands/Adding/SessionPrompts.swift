@@ -78,17 +78,20 @@ struct SessionPrompts {
     private func fill(_ server: inout NewSessionServer) throws(AgentError) {
         guard var provider = server.provider else { return }
         var given = command.server.values
-        for value in provider.values where server.issuer == nil {
-            let name = value.name ?? ""
-            guard !given.contains(where: { $0.name.bytewise == name.bytewise }) else { continue }
+        let keys = provider.ownKeys.map { (name: $0, question: "Value of \($0)") }
+        let values = server.issuer == nil ? provider.values : []
+        for (name, question) in values.map({ ($0.name ?? "", $0.question ?? $0.name ?? "") }) + keys
+        where !given.contains(where: { $0.name.bytewise == name.bytewise }) {
             let answer = try TerminalPrompts.visible(
-                value.question ?? name,
+                question,
                 kind: name,
                 remedy: .set("--value \(name)=TEXT")
             )
             given.append(NamedValue(name: name, value: answer))
         }
-        provider.fill(given)
+        let own = given.filter { provider.ownKeys.contains($0.name) }
+        server.lines = own.compactMap { DraftLine($0.name, $0.value) }
+        provider.fill(given.filter { value in !own.contains { $0.name == value.name } })
         server.provider = provider
     }
 
@@ -159,15 +162,27 @@ struct SessionPrompts {
             scopes: command.scopes.flatMap { $0.split(separator: " ").map(String.init) },
             redirectPort: command.authorization.redirectPort,
             redirectURI: command.authorization.redirectURI,
-            source: command.grant.source,
+            source: try source(for: server.provider),
             hasAssertion: command.grant.hasAssertion,
             audience: command.audience,
             resources: command.resources,
             hosts: command.hosts,
-            lines: command.grant.lines + command.authorization.lines
+            lines: server.lines + command.grant.lines + command.authorization.lines
         )
-        if server.kind.hasClients { newSession.client = try client(of: server.provider, newSession, offer) }
+        if server.kind.hasClients, server.provider?.hasSource != true || command.client.id != nil {
+            newSession.client = try client(of: server.provider, newSession, offer)
+        }
         return newSession
+    }
+
+    /// Returns the session whose tokens are exchanged, or `nil` if the new session has tokens of its own.
+    private func source(for provider: Provider?) throws(AgentError) -> String? {
+        guard command.grant.source == nil, provider?.hasSource == true else { return command.grant.source }
+        return try TerminalPrompts.visible(
+            "Session whose token is exchanged",
+            kind: "session",
+            remedy: .set("--from NAME")
+        )
     }
 
     private func client(
