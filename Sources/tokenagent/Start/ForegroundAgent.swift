@@ -37,8 +37,8 @@ enum ForegroundAgent {
         hardening_share_heap()
         try endWithParent(options)
         Signals.block()
-        let supervisor = ServiceSupervisor(environment)
-        let inherited = try supervisor.socket()
+        let serviceManager = ServiceManagerConnection(environment)
+        let inherited = try serviceManager.socket()
         var places = try AgentLocations(options, environment)
         if let path = inherited?.boundPath { places.socket = path }
         if inherited != nil { try StoreTakeover.run(places.stateDirectory) }
@@ -58,11 +58,11 @@ enum ForegroundAgent {
             close(readiness)
         }
         let summary = assembly.summary
-        supervisor.notify("READY=1", "STATUS=\(summary)")
+        serviceManager.notify("READY=1", "STATUS=\(summary)")
         Task {
-            if await !agent.runtime.waitUntilOpened() { supervisor.notify("STATUS=\(summary), locked") }
+            if await !agent.runtime.waitUntilOpened() { serviceManager.notify("STATUS=\(summary), locked") }
         }
-        SignalLoop(agent: agent, supervisor: supervisor, logger: assembly.logger).run()
+        SignalLoop(agent: agent, serviceManager: serviceManager, logger: assembly.logger).run()
     }
 
     /// Makes the agent end with its parent.

@@ -37,7 +37,7 @@ struct SignalLoop {
     private static let isStopping = Atomic(false)
 
     let agent: RunningAssembly
-    let supervisor: ServiceSupervisor
+    let serviceManager: ServiceManagerConnection
     let logger: Logger
 
     func run() -> Never {
@@ -56,21 +56,21 @@ struct SignalLoop {
     }
 
     private func reload() {
-        Task { [agent, supervisor, logger] in
-            supervisor.notify("RELOADING=1", "MONOTONIC_USEC=\(SignalLoop.monotonicMicroseconds)")
+        Task { [agent, serviceManager, logger] in
+            serviceManager.notify("RELOADING=1", "MONOTONIC_USEC=\(SignalLoop.monotonicMicroseconds)")
             do throws(RequestFailure) {
                 try await agent.runtime.agent.reloadOnceUnlocked()
             } catch {
                 logger.error("configuration not reloaded; the previous one stays active")
             }
-            supervisor.notify("READY=1")
+            serviceManager.notify("READY=1")
         }
     }
 
     private func stop() {
         SignalLoop.isStopping.store(true, ordering: .relaxed)
         logger.notice("stopping")
-        supervisor.notify("STOPPING=1")
+        serviceManager.notify("STOPPING=1")
         Task { [agent] in
             await agent.stop()
             exit(0)

@@ -7,7 +7,7 @@ import Glibc
 /// state.
 ///
 /// Environment variables name both (sd_listen_fds(3), sd_notify(3)).
-struct ServiceSupervisor: Sendable {
+struct ServiceManagerConnection: Sendable {
     private let notifySocket: String?
     private let environment: [String: String]
 
