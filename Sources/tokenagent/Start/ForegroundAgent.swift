@@ -36,7 +36,7 @@ enum ForegroundAgent {
         try ProcessHardening.refuseInspection()
         hardening_share_heap()
         try endWithParent(options)
-        Signals.block()
+        HandledSignals.block()
         let serviceManager = ServiceManagerConnection(environment)
         let inherited = try serviceManager.socket()
         var places = try AgentLocations(options, environment)

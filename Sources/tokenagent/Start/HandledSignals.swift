@@ -6,7 +6,7 @@ import Logging
 import Synchronization
 
 /// The signals that the agent handles.
-enum Signals {
+enum HandledSignals {
     /// Blocks the signals in all threads started later, so that ``SignalLoop`` can take them.
     static func block() {
         var wanted = set
@@ -47,7 +47,7 @@ struct SignalLoop {
             if !SignalLoop.isStopping.load(ordering: .relaxed) { kill(getpid(), SIGTERM) }
         }
         while true {
-            switch Signals.next() {
+            switch HandledSignals.next() {
             case SIGHUP: reload()
             case SIGUSR1: Task { [agent] in await agent.runtime.agent.lock() }
             default: stop()
@@ -77,7 +77,7 @@ struct SignalLoop {
         }
         // Further signals have no effect: a request in flight may be the only way to get the response to a
         // used refresh token.
-        while true { _ = Signals.next() }
+        while true { _ = HandledSignals.next() }
     }
 
     private static var monotonicMicroseconds: Int64 {
