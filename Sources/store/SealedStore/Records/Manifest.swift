@@ -22,7 +22,7 @@ struct Manifest: Equatable, Sendable {
     private static let magic = Array("TKAMAN\0".utf8)
     private static let plainVersion: UInt8 = 1
     private static let countedVersion: UInt8 = 2
-    private static let headerCount = FileHeader.count(magic)
+    private static let headerCount = SealedFileHeader.count(magic)
     /// The maximum number of removed records that are remembered.
     private static let maximumRemoved = 1024
 
@@ -81,7 +81,7 @@ struct Manifest: Equatable, Sendable {
     }
 
     private static func header(_ version: UInt8, vault: RandomID, epoch: UInt32) -> [UInt8] {
-        FileHeader.bytes(magic, version: version, vault: vault, epoch: epoch)
+        SealedFileHeader.bytes(magic, version: version, vault: vault, epoch: epoch)
     }
 
     /// Opens the bytes of a manifest file.

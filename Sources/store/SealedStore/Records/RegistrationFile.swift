@@ -21,10 +21,10 @@ enum RegistrationFile {
     static let limit = 8 << 20
     private static let magic = Array("TKAREG\0".utf8)
     private static let version: UInt8 = 1
-    private static let headerCount = FileHeader.count(magic)
+    private static let headerCount = SealedFileHeader.count(magic)
 
     private static func header(vault: RandomID, epoch: UInt32) -> [UInt8] {
-        FileHeader.bytes(magic, version: version, vault: vault, epoch: epoch)
+        SealedFileHeader.bytes(magic, version: version, vault: vault, epoch: epoch)
     }
 
     /// Returns the bytes of the file.

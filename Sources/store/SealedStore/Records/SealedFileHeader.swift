@@ -8,7 +8,7 @@ import SecretMemory
 /// ```
 /// magic | u8 version | u16 suite 1 | vault_id[16] | u32 epoch
 /// ```
-enum FileHeader {
+enum SealedFileHeader {
     /// Returns the number of bytes in a header that begins with `magic`.
     static func count(_ magic: [UInt8]) -> Int { magic.count + 1 + 2 + RandomID.byteCount + 4 }
 
