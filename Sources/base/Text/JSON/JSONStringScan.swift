@@ -21,14 +21,14 @@ extension UInt64 {
     /// Whether one of the eight bytes in this word must be escaped in a JSON string.
     fileprivate var needsEscapes: Bool {
         let isControl = (self &- 0x20 &* Self.ones) & ~self
-        let found = isControl | zeros(besides: 0x7F) | zeros(besides: 0x22) | zeros(besides: 0x5C)
+        let found = isControl | marks(of: 0x7F) | marks(of: 0x22) | marks(of: 0x5C)
         return found & Self.highBits != 0
     }
 
     /// Returns a word in which the highest bit of each byte equal to `byte` is set.
     ///
     /// Only the lowest such bit is exact: the bytes above it may be set wrongly.
-    private func zeros(besides byte: UInt64) -> UInt64 {
+    private func marks(of byte: UInt64) -> UInt64 {
         let difference = self ^ byte &* Self.ones
         return (difference &- Self.ones) & ~difference
     }
