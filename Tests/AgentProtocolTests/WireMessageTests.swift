@@ -33,15 +33,15 @@ import Text
             tokenMembers.filter { $0.name == "dpop_proof" }
         ),
         Section("GET /v1/sessions/NAME", SessionMembers.all),
-        Section("POST /v1/sessions/NAME/refresh", RefreshMembers.all),
+        Section("POST /v1/sessions/NAME/refresh", RefreshRequestMembers.all),
         Section(
             "POST /v1/sessions/NAME/report",
-            RejectionReportMembers.all,
+            RejectionReportRequestMembers.all,
             RejectionReportResponseMembers.all
         ),
         Section(
             "POST /v1/sessions/NAME/login",
-            LoginMembers.all,
+            LoginRequestMembers.all,
             OpenURLMembers.all,
             UserCodeMembers.all,
             PromptMembers.all,
@@ -49,32 +49,36 @@ import Text
             DoneMembers.all,
             FailedMembers.all
         ),
-        Section("POST /v1/sessions/NAME/login/ID", LoginAnswerMembers.all, LoginAnswerResponseMembers.all),
-        Section("POST /v1/sessions/NAME/logout", LogoutMembers.all, LogoutResponseMembers.all),
+        Section(
+            "POST /v1/sessions/NAME/login/ID",
+            LoginAnswerRequestMembers.all,
+            LoginAnswerResponseMembers.all
+        ),
+        Section("POST /v1/sessions/NAME/logout", LogoutRequestMembers.all, LogoutResponseMembers.all),
         Section(
             "POST /v1/sessions/NAME/client-secret",
-            ClientSecretMembers.all,
+            ClientSecretRequestMembers.all,
             ClientSecretResponseMembers.all
         ),
         Section("GET /v1/events", EventMembers.all),
         Section("GET /v1/audit", AuditMembers.all, LostAuditLinesMembers.all),
         Section("POST /v1/restrict", RestrictMembers.all),
         Section("POST /v1/lock", LockStateMembers.all),
-        Section("POST /v1/unlock", UnlockMembers.all),
-        Section("POST /v1/reload", ReloadMembers.all, ReloadResponseMembers.all),
+        Section("POST /v1/unlock", UnlockRequestMembers.all),
+        Section("POST /v1/reload", ReloadRequestMembers.all, ReloadResponseMembers.all),
         Section("POST /v1/shutdown", ShutdownResponseMembers.all),
-        Section("GET /v1/vault", VaultMembers.all, SlotRemovalMembers.all),
+        Section("GET /v1/vault", VaultMembers.all, SlotRemovalRequestMembers.all),
         Section(
             "POST /v1/vault/init",
-            SlotAdditionMembers.all.filter { !$0.name.hasPrefix("unlock_") }
+            SlotAdditionRequestMembers.all.filter { !$0.name.hasPrefix("unlock_") }
         ),
-        Section("POST /v1/vault/passwd", PassphraseChangeMembers.all),
-        Section("POST /v1/vault/rekey", RekeyMembers.all),
+        Section("POST /v1/vault/passwd", PassphraseChangeRequestMembers.all),
+        Section("POST /v1/vault/rekey", RekeyRequestMembers.all),
         Section("GET /v1/fleet", FleetMembers.all, FleetSessionMembers.all),
         Section("POST /v1/fleet/join", FleetSessionRequestMembers.all),
-        Section("POST /v1/fleet/remove", FleetRemovalMembers.all),
+        Section("POST /v1/fleet/remove", FleetRemovalRequestMembers.all),
         Section("GET /v1/doctor", CheckMembers.all),
-        Section("POST /v1/examine", ExamineMembers.all, ServerProbeMembers.all),
+        Section("POST /v1/examine", ServerProbeRequestMembers.all, ServerProbeResponseMembers.all),
     ]
 
     @Test(arguments: sections)

@@ -27,7 +27,7 @@ package struct LockStateMembers: WireMemberTable {
 }
 
 /// The body of `POST /v1/unlock`.
-package struct UnlockMembers: WireMemberTable {
+package struct UnlockRequestMembers: WireMemberTable {
     package let passphrase = WireMember<String>("passphrase", isOptional: true)
 
     package static let table = Self()

@@ -102,7 +102,7 @@ package struct FleetSessionRequestMembers: WireMemberTable {
 }
 
 /// The body of `POST /v1/fleet/remove`.
-package struct FleetRemovalMembers: WireMemberTable {
+package struct FleetRemovalRequestMembers: WireMemberTable {
     /// The name or number of the host.
     package let host = WireMember<String>("host")
 

@@ -3,7 +3,7 @@
 import Text
 
 /// The body of `POST …/login`.
-package struct LoginMembers: WireMemberTable {
+package struct LoginRequestMembers: WireMemberTable {
     package let flow = WireMember<String>("flow", isOptional: true)
     package let paste = WireMember<Bool>("paste", isOptional: true)
     package let username = WireMember<String>("username", isOptional: true)
@@ -18,7 +18,7 @@ package struct LoginMembers: WireMemberTable {
 }
 
 /// The body of `POST …/login/ID`.
-package struct LoginAnswerMembers: WireMemberTable {
+package struct LoginAnswerRequestMembers: WireMemberTable {
     package let value = WireMember<String>("value")
 
     package static let table = Self()
@@ -34,7 +34,7 @@ package struct LoginAnswerResponseMembers: WireMemberTable {
 }
 
 /// The body of `POST …/client-secret`.
-package struct ClientSecretMembers: WireMemberTable {
+package struct ClientSecretRequestMembers: WireMemberTable {
     package let secret = WireMember<String>("secret")
 
     package static let table = Self()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The body of `POST …/logout`.
-package struct LogoutMembers: WireMemberTable {
+package struct LogoutRequestMembers: WireMemberTable {
     package let local = WireMember<Bool>("local", isOptional: true)
     /// Whether the logout is meant for every host of the fleet.
     ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The body of `POST /v1/reload`.
-package struct ReloadMembers: WireMemberTable {
+package struct ReloadRequestMembers: WireMemberTable {
     package let check = WireMember<Bool>("check", isOptional: true)
 
     package static let table = Self()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The body of `POST /v1/examine`.
-package struct ExamineMembers: WireMemberTable {
+package struct ServerProbeRequestMembers: WireMemberTable {
     package let issuer = WireMember<String>("issuer", isOptional: true)
     package let resource = WireMember<String>("resource", isOptional: true)
     package let metadata = WireMember<String>("metadata_url", isOptional: true)
@@ -14,9 +14,9 @@ package struct ExamineMembers: WireMemberTable {
 /// tokenagent-protocol(7).
 ///
 /// It includes the issuer's own spelling of its name, and the data of the resource that names it.
-package typealias ServerProbeMessage = WireMessage<ServerProbeMembers>
+package typealias ServerProbeMessage = WireMessage<ServerProbeResponseMembers>
 
-package struct ServerProbeMembers: WireMemberTable {
+package struct ServerProbeResponseMembers: WireMemberTable {
     package let flows = WireMember<[String]>("flows")
     package let authentication = WireMember<[String]>("client_authentication", isOptional: true)
     package let scopes = WireMember<[String]>("scopes", isOptional: true)

@@ -9,12 +9,12 @@ package enum SlotKind: String, CaseIterable, Sendable {
 
     /// The member of a request that describes a slot.
     package enum Argument {
-        case secret(KeyPath<SlotAdditionMembers, WireMember<String>>)
-        case file(KeyPath<SlotAdditionMembers, WireMember<String>>)
+        case secret(KeyPath<SlotAdditionRequestMembers, WireMember<String>>)
+        case file(KeyPath<SlotAdditionRequestMembers, WireMember<String>>)
         /// The name of a secret outside of the agent.
-        case name(KeyPath<SlotAdditionMembers, WireMember<String>>, default: String)
+        case name(KeyPath<SlotAdditionRequestMembers, WireMember<String>>, default: String)
         /// The words of a command that prints the secret.
-        case command(KeyPath<SlotAdditionMembers, WireMember<[String]>>)
+        case command(KeyPath<SlotAdditionRequestMembers, WireMember<[String]>>)
     }
 
     /// The noun in messages, the noun in help texts, and what describes a slot in a request.
@@ -42,15 +42,15 @@ package enum SlotKind: String, CaseIterable, Sendable {
 }
 
 /// The body of `POST /v1/vault/init` and `POST /v1/vault/slots`.
-package struct SlotAdditionMembers: UnlockProofMembers {
+package struct SlotAdditionRequestMembers: UnlockProofMembers {
     /// The type of the slot, a ``SlotKind``.
     package let type = WireMember<String>("type")
     package let passphrase = WireMember<String>("passphrase", isOptional: true)
     package let path = WireMember<String>("path", isOptional: true)
     package let command = WireMember<[String]>("command", isOptional: true)
     package let credential = WireMember<String>("credential", isOptional: true)
-    package let unlockPassphrase = SlotRemovalMembers.table.unlockPassphrase
-    package let unlockKey = SlotRemovalMembers.table.unlockKey
+    package let unlockPassphrase = SlotRemovalRequestMembers.table.unlockPassphrase
+    package let unlockKey = SlotRemovalRequestMembers.table.unlockKey
 
     package static let table = Self()
 }

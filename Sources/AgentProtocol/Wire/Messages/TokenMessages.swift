@@ -35,7 +35,7 @@ package struct PrintedTokenDetailMembers: WireMemberTable {
 }
 
 /// The body of `POST …/refresh`.
-package struct RefreshMembers: WireMemberTable {
+package struct RefreshRequestMembers: WireMemberTable {
     package let rejectedToken = WireMember<String>("rejected_token", isOptional: true)
     package let scope = WireMember<String>("scope", isOptional: true)
     package let audience = WireMember<String>("audience", isOptional: true)
@@ -44,7 +44,7 @@ package struct RefreshMembers: WireMemberTable {
 }
 
 /// The body of `POST …/report`.
-package struct RejectionReportMembers: WireMemberTable {
+package struct RejectionReportRequestMembers: WireMemberTable {
     package let token = WireMember<String>("token")
     package let status = WireMember<Int64>("status")
     package let challenge = WireMember<String>("www_authenticate", isOptional: true)
@@ -56,7 +56,7 @@ package struct RejectionReportMembers: WireMemberTable {
     package static let table = Self()
 }
 
-extension RejectionReportMembers {
+extension RejectionReportRequestMembers {
     /// The maximum number of bytes of a challenge in a report.
     private static let maximumChallengeLength = 2048
     /// The maximum number of closing braces at which the end of an object is tried, as hostile text may

@@ -37,7 +37,7 @@ package protocol UnlockProofMembers: WireMemberTable {
 }
 
 /// The body of `DELETE /v1/vault/slots/N`.
-package struct SlotRemovalMembers: UnlockProofMembers {
+package struct SlotRemovalRequestMembers: UnlockProofMembers {
     package let unlockPassphrase = WireMember<String>("unlock_passphrase", isOptional: true)
     package let unlockKey = WireMember<String>("unlock_key", isOptional: true)
 
@@ -45,7 +45,7 @@ package struct SlotRemovalMembers: UnlockProofMembers {
 }
 
 /// The body of `POST /v1/vault/passwd`.
-package struct PassphraseChangeMembers: WireMemberTable {
+package struct PassphraseChangeRequestMembers: WireMemberTable {
     package let old = WireMember<String>("old")
     package let new = WireMember<String>("new")
 
@@ -53,7 +53,7 @@ package struct PassphraseChangeMembers: WireMemberTable {
 }
 
 /// The body of `POST /v1/vault/rekey`.
-package struct RekeyMembers: UnlockProofMembers {
+package struct RekeyRequestMembers: UnlockProofMembers {
     package let unlockPassphrase = WireMember<String>("passphrase", isOptional: true)
     package let unlockKey = WireMember<String>("unlock_key", isOptional: true)
 

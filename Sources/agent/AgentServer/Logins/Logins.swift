@@ -73,7 +73,7 @@ final class Logins {
         _ name: SessionName,
         on connection: Connection
     ) throws(RequestFailure) {
-        let body = try RequestBody(request.body, LoginMembers.self)
+        let body = try RequestBody(request.body, LoginRequestMembers.self)
         guard let kept = registry[name] else { throw .unknown(name) }
         guard phase.current == .working else { throw phase.refusal }
         if let remedy = kept.settings.policy.loginElsewhere(to: name) {
@@ -184,7 +184,7 @@ final class Logins {
         _ number: LoginNumber,
         _ name: SessionName
     ) throws(RequestFailure) -> HTTPResponse {
-        let value = try RequestBody(request.body, LoginAnswerMembers.self).required(\.value)
+        let value = try RequestBody(request.body, LoginAnswerRequestMembers.self).required(\.value)
         guard let login = logins[number], login.session == name, let question = login.question else {
             throw RequestFailure(
                 code: .notFound,
@@ -356,7 +356,7 @@ final class Logins {
 
     /// Returns the login's scopes, context classes and maximum age beyond the configuration, or `nil` if
     /// there are none.
-    private static func stepUp(_ body: RequestBody<LoginMembers>) throws(RequestFailure) -> StepUp? {
+    private static func stepUp(_ body: RequestBody<LoginRequestMembers>) throws(RequestFailure) -> StepUp? {
         let scopes = try body.value(\.scope)?.bytewise.split(on: " ").map(String.init) ?? []
         let classes = try body.value(\.contextClasses)?.bytewise.split(on: " ").map(String.init) ?? []
         let age = try body.value(\.maximumAge)

@@ -293,7 +293,8 @@ private enum FleetOperation {
         case .fleetJoin: self = .join(try FleetOperation.session(body))
         case .fleetLeave: self = .leave(try FleetOperation.session(body))
         case .fleetRepair: self = .repair(try FleetOperation.session(body))
-        case .fleetRemove: self = .remove(try RequestBody(body, FleetRemovalMembers.self).required(\.host))
+        case .fleetRemove:
+            self = .remove(try RequestBody(body, FleetRemovalRequestMembers.self).required(\.host))
         default: self = .status
         }
     }

@@ -468,7 +468,7 @@ extension RequestHandler {
     ///
     /// With `check` it only reports what a reload would change.
     private func serveReload(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
-        let isCheck = try RequestBody(request.body, ReloadMembers.self).value(\.check) ?? false
+        let isCheck = try RequestBody(request.body, ReloadRequestMembers.self).value(\.check) ?? false
         tasks.start {
             do throws(RequestFailure) {
                 let known = self.configuration.shownNames(to: connection)

@@ -38,7 +38,7 @@ final class RefusalReports {
 
     /// Serves `POST …/refresh`.
     func serveRefresh(_ request: HTTPRequest, _ call: PendingTokenRequest) throws(RequestFailure) {
-        let body = try RequestBody(request.body, RefreshMembers.self)
+        let body = try RequestBody(request.body, RefreshRequestMembers.self)
         guard let kept = registry[call.session] else { throw .unknown(call.session) }
         let variant = try TokenVariant(scope: body.value(\.scope), audience: body.value(\.audience))
         var call = call
@@ -66,7 +66,7 @@ final class RefusalReports {
 
     /// Serves `POST …/report`: a resource server has rejected a token, and the response says what helps.
     func serve(_ request: HTTPRequest, _ call: PendingTokenRequest) throws(RequestFailure) {
-        let body = try RequestBody(request.body, RejectionReportMembers.self)
+        let body = try RequestBody(request.body, RejectionReportRequestMembers.self)
         guard let kept = registry[call.session] else { throw .unknown(call.session) }
         let refusal = ReportedRejection(
             status: try body.value(\.status) ?? 0,

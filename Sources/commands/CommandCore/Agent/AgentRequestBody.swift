@@ -44,8 +44,8 @@ package protocol TokenSelectionMembers: WireMemberTable {
     var audience: WireMember<String> { get }
 }
 
-extension RefreshMembers: TokenSelectionMembers {}
-extension RejectionReportMembers: TokenSelectionMembers {}
+extension RefreshRequestMembers: TokenSelectionMembers {}
+extension RejectionReportRequestMembers: TokenSelectionMembers {}
 
 extension AgentRequestBody where Members: TokenSelectionMembers {
     /// Adds the scopes and audience that select one of the session's tokens; without them it is the default

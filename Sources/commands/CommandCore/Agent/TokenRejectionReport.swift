@@ -51,11 +51,11 @@ package struct TokenRejectionReport: Sendable {
         from endpoint: AgentEndpoint,
         about tokenRequest: TokenRequest
     ) throws(AgentError) -> RejectionReportMessage {
-        var json = AgentRequestBody<RejectionReportMembers>()
+        var json = AgentRequestBody<RejectionReportRequestMembers>()
         json.add(\.token, secret: token)
         json.add(\.status, Int64(status))
-        json.add(\.challenge, RejectionReportMembers.fitting(challenge))
-        json.add(\.body, RejectionReportMembers.readable(body))
+        json.add(\.challenge, RejectionReportRequestMembers.fitting(challenge))
+        json.add(\.body, RejectionReportRequestMembers.readable(body))
         if let place { json.add(\.host, place.text) }
         json.add(tokenRequest.scopes, tokenRequest.audience)
         var request = AgentRequest(.post, "sessions", tokenRequest.session, "report", body: json.finished())

@@ -191,7 +191,7 @@ struct AddCommand: ParsableCommand {
             isJSON: false,
             endpoint: agent.endpoint
         )
-        let body = AgentRequestBody<LoginMembers>().finished()
+        let body = AgentRequestBody<LoginRequestMembers>().finished()
         try conversation.logIn(AgentRequest(.post, "sessions", newSession.name, "login", body: body))
     }
 

@@ -182,7 +182,7 @@ struct LoginCommand: ParsableCommand {
     }
 
     private func request(to session: String, at issuer: String?) throws(AgentError) -> AgentRequest {
-        var body = AgentRequestBody<LoginMembers>()
+        var body = AgentRequestBody<LoginRequestMembers>()
         if let issuer { body.add(\.issuer, issuer) }
         if let flow = flow ?? impliedFlow { body.add(\.flow, flow.rawValue) }
         if pastesRedirect { body.add(\.paste, true) }

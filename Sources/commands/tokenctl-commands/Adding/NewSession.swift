@@ -74,7 +74,7 @@ struct NewSessionServer {
         for name: String
     ) throws(AgentError) -> ServerProbeMessage? {
         guard kind == .oidc else { return nil }
-        var body = AgentRequestBody<ExamineMembers>()
+        var body = AgentRequestBody<ServerProbeRequestMembers>()
         if let issuer { body.add(\.issuer, issuer) }
         if let metadata { body.add(\.metadata, metadata) }
         if let resource { body.add(\.resource, resource) }

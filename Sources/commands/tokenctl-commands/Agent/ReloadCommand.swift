@@ -93,7 +93,7 @@ extension AgentEndpoint {
     /// The differences between the configuration and that of the running agent, or `nil` if none runs or it
     /// cannot report them.
     var pendingReload: ReloadMessage? {
-        var body = AgentRequestBody<ReloadMembers>()
+        var body = AgentRequestBody<ReloadRequestMembers>()
         body.add(\.check, true)
         var endpoint = self
         endpoint.mayStartAgent = false

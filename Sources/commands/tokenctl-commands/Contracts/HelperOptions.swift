@@ -35,7 +35,7 @@ struct HelperOptions: ParsableArguments {
         guard let choice = choice(for: question),
             let secret = try? Secret(Array(token.utf8), of: "token")
         else { return }
-        var json = AgentRequestBody<RejectionReportMembers>()
+        var json = AgentRequestBody<RejectionReportRequestMembers>()
         json.add(\.token, secret: secret)
         json.add(\.status, 401)
         if let place = question.server?.place { json.add(\.host, place.text) }

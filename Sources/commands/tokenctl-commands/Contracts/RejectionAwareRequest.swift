@@ -113,7 +113,7 @@ extension AgentEndpoint {
 
     /// Refreshes the token that `tokenRequest` describes, even if it is still valid.
     private func refresh(_ tokenRequest: TokenRequest) throws(AgentError) {
-        var body = AgentRequestBody<RefreshMembers>()
+        var body = AgentRequestBody<RefreshRequestMembers>()
         body.add(tokenRequest.scopes, tokenRequest.audience)
         let request = AgentRequest(.post, "sessions", tokenRequest.session, "refresh", body: body.finished())
         try send(request, timeout: tokenRequest.responseTimeout)

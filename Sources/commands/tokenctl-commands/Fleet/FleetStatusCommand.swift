@@ -86,7 +86,7 @@ struct FleetRemoveHostCommand: ParsableCommand {
     @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
-        var body = AgentRequestBody<FleetRemovalMembers>()
+        var body = AgentRequestBody<FleetRemovalRequestMembers>()
         body.add(\.host, host)
         let request = AgentRequest(.post, "fleet", "remove", body: body.finished())
         try FleetReport.show(answerTo: request, of: agent)

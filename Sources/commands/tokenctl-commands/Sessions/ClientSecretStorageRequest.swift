@@ -12,7 +12,7 @@ struct ClientSecretStorageRequest {
 
     /// Sends the secret, which is durable when this function returns.
     func send(_ secret: consuming Secret, to endpoint: AgentEndpoint) throws(AgentError) {
-        var body = AgentRequestBody<ClientSecretMembers>()
+        var body = AgentRequestBody<ClientSecretRequestMembers>()
         body.add(\.secret, secret: secret)
         var request = AgentRequest(.post, "sessions", session, "client-secret", body: body.finished())
         defer { request.wipeBody() }

@@ -122,7 +122,7 @@ struct LoginProgressClient {
         let words = kind.isEmpty ? "answer" : String(kind.map { $0 == "_" ? " " : $0 })
         let prompt = need.prompt ?? words
         let option = LoginProgressClient.options[kind]
-        var body = AgentRequestBody<LoginAnswerMembers>()
+        var body = AgentRequestBody<LoginAnswerRequestMembers>()
         if need.isSecret == false {
             let line = try TerminalPrompts.line(prompt, kind: words, option: option)
             body.add(\.value, secret: try Secret(line, of: words))

@@ -155,7 +155,7 @@ struct LogoutRequest {
 
     /// Sends the request; the agent waits some time for the server.
     func send(to endpoint: AgentEndpoint) throws(AgentError) -> LogoutMessage {
-        var body = AgentRequestBody<LogoutMembers>()
+        var body = AgentRequestBody<LogoutRequestMembers>()
         body.add(\.local, isLocal)
         if meansAllHosts { body.add(\.allHosts, true) }
         if deletesClient { body.add(\.unregister, true) }

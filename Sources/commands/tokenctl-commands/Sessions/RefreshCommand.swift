@@ -27,7 +27,7 @@ struct RefreshCommand: ParsableCommand {
     @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
-        var body = AgentRequestBody<RefreshMembers>()
+        var body = AgentRequestBody<RefreshRequestMembers>()
         if readsRejectedToken { body.add(\.rejectedToken, secret: try StandardInput.secret("token")) }
         body.add(variant.scopes, variant.audience)
         var request = AgentRequest(.post, "sessions", session.name, "refresh", body: body.finished())

@@ -36,7 +36,7 @@ struct UnlockCommand: ParsableCommand {
     }
 
     private func unlock(with passphrase: consuming Secret) throws(AgentError) {
-        var body = AgentRequestBody<UnlockMembers>()
+        var body = AgentRequestBody<UnlockRequestMembers>()
         body.add(\.passphrase, secret: passphrase)
         var request = AgentRequest(.post, "unlock", body: body.finished())
         defer { request.wipeBody() }

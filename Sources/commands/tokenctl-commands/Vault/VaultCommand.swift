@@ -62,7 +62,7 @@ struct VaultSlotOptions: ParsableArguments {
     /// Makes the agent create this unlock method by `POST /v1/vault/PATH`, with prompts for the required
     /// passphrases.
     func make(by path: String, at endpoint: AgentEndpoint) throws {
-        var body = AgentRequestBody<SlotAdditionMembers>()
+        var body = AgentRequestBody<SlotAdditionRequestMembers>()
         try ProofPrompt.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
         body.add(\.type, type.rawValue)
         if let file = self.path { body.add(\.path, try absolute(file)) }
@@ -131,7 +131,7 @@ struct VaultPasswdCommand: ParsableCommand {
     @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
-        var body = AgentRequestBody<PassphraseChangeMembers>()
+        var body = AgentRequestBody<PassphraseChangeRequestMembers>()
         if readsPassphrases {
             body.add(\.old, secret: try line("old passphrase"))
             body.add(\.new, secret: try line("new passphrase"))
@@ -166,7 +166,7 @@ struct VaultRekeyCommand: ParsableCommand {
     @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
-        var body = AgentRequestBody<RekeyMembers>()
+        var body = AgentRequestBody<RekeyRequestMembers>()
         // The new key must be wrapped for every unlock method, and only the user knows a passphrase.
         try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
         var request = AgentRequest(.post, "vault", "rekey", body: body.finished())

@@ -79,7 +79,7 @@ struct VaultSlotsCommand: ParsableCommand {
         @OptionGroup var agent: AgentAndOutputOptions
 
         func run() throws {
-            var body = AgentRequestBody<SlotRemovalMembers>()
+            var body = AgentRequestBody<SlotRemovalRequestMembers>()
             try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
             var request = AgentRequest(
                 .delete,

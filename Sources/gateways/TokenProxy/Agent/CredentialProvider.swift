@@ -130,11 +130,11 @@ final class CredentialProvider: @unchecked Sendable {
     func report(_ credential: Credential, _ refusal: UpstreamRejection, _ judged: @escaping (Verdict) -> Void)
     {
         if let held, held.credential.answer.value.bytewise == credential.answer.value.bytewise { drop() }
-        let body = WireMessage<RejectionReportMembers> {
+        let body = WireMessage<RejectionReportRequestMembers> {
             $0.token = credential.answer.value
             $0.status = Int64(refusal.status)
-            $0.challenge = RejectionReportMembers.fitting(refusal.challenge)
-            $0.body = RejectionReportMembers.readable(refusal.body)
+            $0.challenge = RejectionReportRequestMembers.fitting(refusal.challenge)
+            $0.body = RejectionReportRequestMembers.readable(refusal.body)
             $0.host = refusal.host
             if !tokenRequest.scopes.isEmpty { $0.scope = tokenRequest.scopes.joined(separator: " ") }
             $0.audience = tokenRequest.audience
