@@ -343,7 +343,7 @@ struct SettingsReaderTests {
         #expect(work.policy.maximumSessionAge == .seconds(30 * 86_400))
         #expect(work.policy.warnBefore == .seconds(3 * 86_400))
         #expect(work.reauthentication == [.command, .prompt])
-        #expect(work.policy.silentLogins == [.command])
+        #expect(work.policy.noninteractiveLogins == [.command])
         #expect(work.reauthenticationCommand == ["fprintd-verify"])
         #expect(
             work.rules == [

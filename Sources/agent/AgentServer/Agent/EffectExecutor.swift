@@ -43,13 +43,13 @@ final class EffectExecutor: EffectPerforming {
     /// Logs in again without the user.
     private func reauthenticate(
         _ number: LoginNumber,
-        _ ways: [SilentLogin],
+        _ ways: [NoninteractiveLoginMethod],
         account: String?,
         for name: SessionName
     ) {
         guard let kept = parts.registry[name] else { return }
         parts.log.sessionEnded(kept.session.status.reason, of: name)
-        let login = SilentReauthentication(
+        let login = NoninteractiveLoginAttempt(
             of: kept,
             account: account,
             ports: ports,
@@ -61,7 +61,7 @@ final class EffectExecutor: EffectPerforming {
             let outcome = await login.outcome(of: ways)
             let jitter = self.ports.chance()
             self.parts.registry.apply(name) { session, moment in
-                session.silentLoginFinished(number, outcome, jitter: jitter, at: moment)
+                session.noninteractiveLoginFinished(number, outcome, jitter: jitter, at: moment)
             }
             self.parts.work.end()
         }

@@ -85,8 +85,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var jsonResponsePaths: JSONResponsePaths
     /// Whether the session ends if a resource server rejects the refreshed token too.
     package var endsWithSecondRefusal: Bool
-    /// The command that prints the password or assertion for ``SilentLogin/command``, or empty if there is
-    /// none.
+    /// The command that prints the password or assertion for ``NoninteractiveLoginMethod/command``, or empty
+    /// if there is none.
     package var reauthCommand: [String]
     /// The rules for peers that may see the session; if empty, all peers that may connect see it.
     package var rules: [AllowRule]

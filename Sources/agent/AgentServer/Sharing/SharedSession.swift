@@ -409,7 +409,7 @@ final class SharedSession {
                 snapshot,
                 isUnproven: header.status == .rescued,
                 // Only the host whose refresh token was rejected may log in without the user.
-                mayLogInSilently: ended?.refusal != nil,
+                mayLogInNoninteractively: ended?.refusal != nil,
                 jitter: jitter,
                 at: moment
             )

@@ -56,13 +56,13 @@ struct SessionReader {
         let userAgent = kind.isServer ? table.string("user_agent") ?? surroundings.userAgent : nil
         let responses = isStandard ? TokenResponseSettings(reading: &table) : TokenResponseSettings()
         let hasLogins = kind.hasLogins && flow.isLogin
-        let hasSilentLogins = hasLogins && kind.hasSilentLogins
-        let reauthentication = hasSilentLogins ? reauthentication() : []
+        let hasNoninteractiveLogins = hasLogins && kind.hasNoninteractiveLogins
+        let reauthentication = hasNoninteractiveLogins ? reauthentication() : []
         var policy = policy(reauthentication, kind, flow)
         // Tokens made from another session end with it.
         if !sources.all.isEmpty { policy.tokensOutliveLogin = false }
-        let command = hasSilentLogins ? reauthenticationCommand(reauthentication) : []
-        if !hasSilentLogins { refuseLoginKeys(exceptOfPeople: hasLogins) }
+        let command = hasNoninteractiveLogins ? reauthenticationCommand(reauthentication) : []
+        if !hasNoninteractiveLogins { refuseLoginKeys(exceptOfPeople: hasLogins) }
         let hosts = hosts()
         let rules = rules()
         table.refuseUnknownKeys()
@@ -220,7 +220,9 @@ struct SessionReader {
         }
         if kind == .identityCenter { policy.roles = .variants }
         // "prompt" is not a step: it remains when all others have failed.
-        policy.silentLogins = reauthentication.compactMap { SilentLogin(rawValue: $0.rawValue) }
+        policy.noninteractiveLogins = reauthentication.compactMap {
+            NoninteractiveLoginMethod(rawValue: $0.rawValue)
+        }
         return policy
     }
 }

@@ -6,8 +6,8 @@ package enum ReservationResult: Equatable, Sendable {
     case granted
     /// The attempt waits for the fleet: another host refreshes, a keeper is asked, or etcd is not open yet.
     ///
-    /// Its record follows (``Session/recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``), or another
-    /// result.
+    /// Its record follows (``Session/recordAdopted(_:isUnproven:mayLogInNoninteractively:jitter:at:)``),
+    /// or another result.
     case held
     /// The response to another host's request is missing, and this host waits until the instant. The text
     /// explains it.

@@ -26,7 +26,7 @@ package struct SessionPolicy: Equatable, Sendable {
     /// Tokens of another source are not served.
     package var madeOf: String?
     /// The logins to try before the user is asked to log in again.
-    package var silentLogins: [SilentLogin]
+    package var noninteractiveLogins: [NoninteractiveLoginMethod]
     /// The tokens that are AWS role credentials.
     package var roles: AWSRoleUse
     /// Whether all hosts of a fleet have the session and refresh it in turns.
@@ -58,7 +58,7 @@ package struct SessionPolicy: Equatable, Sendable {
         refreshesPerSecond: Int = IssuerPacing.ratePerSecond,
         maximumSessionAge: Duration? = nil,
         warnBefore: Duration? = nil,
-        silentLogins: [SilentLogin] = [],
+        noninteractiveLogins: [NoninteractiveLoginMethod] = [],
         tokensOutliveLogin: Bool = true,
         startsByItself: Bool = false,
         madeOf: String? = nil,
@@ -74,7 +74,7 @@ package struct SessionPolicy: Equatable, Sendable {
         self.refreshesPerSecond = refreshesPerSecond
         self.maximumSessionAge = maximumSessionAge
         self.warnBefore = warnBefore
-        self.silentLogins = silentLogins
+        self.noninteractiveLogins = noninteractiveLogins
         self.tokensOutliveLogin = tokensOutliveLogin
         self.startsByItself = startsByItself
         self.madeOf = madeOf
@@ -115,7 +115,7 @@ package enum LoginsEndedByRevocation: String, CaseIterable, Sendable {
 }
 
 /// A kind of noninteractive login, spelled as in the configuration's `reauth` list.
-package enum SilentLogin: String, CaseIterable, Sendable {
+package enum NoninteractiveLoginMethod: String, CaseIterable, Sendable {
     /// The standard output of `reauth_command` is the password or assertion.
     case command
     case clientCredentials = "client_credentials"

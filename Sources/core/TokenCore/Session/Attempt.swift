@@ -110,7 +110,7 @@ struct EndedLogin: Equatable, Sendable {
     /// That is a start of the agent, or a step of the wall clock since then.
     var datedAt: Instant?
     /// The next noninteractive login, after one that failed temporarily.
-    var silentRetry: SilentLoginRetry?
+    var noninteractiveRetry: NoninteractiveLoginRetry?
     var afterlife: RemainingUse
 
     /// The details of the end that are stored in the record.
@@ -149,7 +149,7 @@ struct EndedLogin: Equatable, Sendable {
 }
 
 /// A noninteractive login that is retried because a program or the server failed.
-struct SilentLoginRetry: Equatable, Sendable {
+struct NoninteractiveLoginRetry: Equatable, Sendable {
     var at: Instant
     /// The number of failed noninteractive logins.
     var failures: Int

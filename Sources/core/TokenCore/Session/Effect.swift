@@ -32,8 +32,8 @@ package enum Effect: Equatable, Sendable {
     case finishLogout(LogoutReply)
     /// Overwrite a secret in memory.
     case erase(SecretID)
-    /// Try the noninteractive logins until one works. `silentLoginFinished` follows.
-    case reauthenticate(LoginNumber, [SilentLogin], account: String?)
+    /// Try the noninteractive logins until one works. `noninteractiveLoginFinished` follows.
+    case reauthenticate(LoginNumber, [NoninteractiveLoginMethod], account: String?)
     /// Notify subscribers and hooks.
     case notify(SessionEvent)
 }

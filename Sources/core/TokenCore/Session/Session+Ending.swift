@@ -35,33 +35,35 @@ extension Session {
         )
         let held = heldSecrets
         ended.reduce(to: remains ?? self.remains(probeAt: probeAt))
-        guard reason.consequences.allowsSilentLogin, !policy.silentLogins.isEmpty, progress == nil else {
+        guard reason.consequences.allowsNoninteractiveLogin, !policy.noninteractiveLogins.isEmpty,
+            progress == nil
+        else {
             become(.loggedOut(ended))
             return recordEnd(ended, at: moment) + announce(ended, at: moment)
                 + erase(held.subtracting(heldSecrets))
         }
-        let attempt = logInSilently(ended, account: login.account)
+        let attempt = logInNoninteractively(ended, account: login.account)
         return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets)) + attempt
     }
 
     /// Begins a noninteractive login.
-    private mutating func logInSilently(_ ended: EndedLogin, account: String?) -> [Effect] {
-        let number = nextSilentLogin()
+    private mutating func logInNoninteractively(_ ended: EndedLogin, account: String?) -> [Effect] {
+        let number = nextNoninteractiveLogin()
         become(.reauthenticating(ended, number))
-        return [.reauthenticate(number, policy.silentLogins, account: account)]
+        return [.reauthenticate(number, policy.noninteractiveLogins, account: account)]
     }
 
     /// Retries the noninteractive login, unless the user is logging in.
-    mutating func retrySilentLogin(_ ended: EndedLogin) -> [Effect] {
-        guard case .quarantined(let login, _, _) = ended.afterlife, !policy.silentLogins.isEmpty,
+    mutating func retryNoninteractiveLogin(_ ended: EndedLogin) -> [Effect] {
+        guard case .quarantined(let login, _, _) = ended.afterlife, !policy.noninteractiveLogins.isEmpty,
             progress == nil
         else {
             var ended = ended
-            ended.silentRetry = nil
+            ended.noninteractiveRetry = nil
             become(.loggedOut(ended))
             return []
         }
-        return logInSilently(ended, account: login.account)
+        return logInNoninteractively(ended, account: login.account)
     }
 
     /// Returns the secrets to keep.
@@ -78,7 +80,7 @@ extension Session {
     }
 
     /// Ends the noninteractive login after one worked or all failed.
-    package mutating func silentLoginFinished(
+    package mutating func noninteractiveLoginFinished(
         _ number: LoginNumber,
         _ outcome: LoginOutcome,
         jitter: Double,
@@ -90,12 +92,12 @@ extension Session {
             return accept(grant, number, jitter: jitter, at: moment)
         case .failed(let failure):
             history.failed(failure, for: nil, at: moment)
-            let former = ended.silentRetry
+            let former = ended.noninteractiveRetry
             let (cause, failures) = (former?.cause ?? ended.message, (former?.failures ?? 0) + 1)
             ended.message = "\(cause); logging in again failed: \(failure.message)"
-            ended.silentRetry =
+            ended.noninteractiveRetry =
                 failure.kind.consequences.prospect == .soon
-                ? SilentLoginRetry(
+                ? NoninteractiveLoginRetry(
                     at: moment.now + RetrySchedule.helperPause(after: failures),
                     failures: failures,
                     cause: cause
@@ -116,7 +118,7 @@ extension Session {
     /// Abandons the noninteractive login because the user logs in.
     ///
     /// Its result will be late.
-    mutating func abandonSilentLogin(at moment: Moment) -> [Effect] {
+    mutating func abandonNoninteractiveLogin(at moment: Moment) -> [Effect] {
         guard case .reauthenticating(let ended, _) = state else { return [] }
         become(.loggedOut(ended))
         return settleAll(loginRequired, at: moment.now)

@@ -9,7 +9,7 @@ extension Session {
         guard !isAdopting else { return [.finishLogin(number, .superseded)] }
         let superseded = progress.map { [Effect.finishLogin($0.number, .superseded)] } ?? []
         progress = .conversing(number)
-        return superseded + abandonSilentLogin(at: moment)
+        return superseded + abandonNoninteractiveLogin(at: moment)
     }
 
     /// Ends a login.

@@ -10,8 +10,8 @@ extension Session {
     /// - Parameters:
     ///   - snapshot: the record, with its times converted to the clocks of this host.
     ///   - isUnproven: whether it is unknown if its refresh token is valid, so that it is tried at once.
-    ///   - mayLogInSilently: whether this host may make a noninteractive login if the login is over. One of
-    ///     all hosts should.
+    ///   - mayLogInNoninteractively: whether this host may make a noninteractive login if the login is over.
+    ///     One of all hosts should.
     ///   - jitter: a random number in `0..<1`. Hosts that adopt the same record have different ones, and
     ///     refresh at different times.
     ///   - moment: the current time.
@@ -19,7 +19,7 @@ extension Session {
     package mutating func recordAdopted(
         _ snapshot: SessionSnapshot,
         isUnproven: Bool = false,
-        mayLogInSilently: Bool = false,
+        mayLogInNoninteractively: Bool = false,
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
@@ -30,7 +30,7 @@ extension Session {
         case .loggedIn: return adopt(adopted, isUnproven: isUnproven, at: moment)
         case .ended(.loggedOut, _): return leave(adopted, at: moment)
         case .ended(let reason, _):
-            return end(adopted, reason, mayLogInSilently: mayLogInSilently, at: moment)
+            return end(adopted, reason, mayLogInNoninteractively: mayLogInNoninteractively, at: moment)
         }
     }
 
@@ -102,7 +102,7 @@ extension Session {
 
     /// Ends the login because of a logout on another host during a refresh here.
     ///
-    /// The response to the refresh is late. ``recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``
+    /// The response to the refresh is late. ``recordAdopted(_:isUnproven:mayLogInNoninteractively:jitter:at:)``
     /// follows.
     package mutating func loggedOutElsewhere(at moment: Moment) -> [Effect] {
         guard login != nil else { return [] }
@@ -128,7 +128,7 @@ extension Session {
     private mutating func end(
         _ adopted: Login,
         _ reason: EndReason,
-        mayLogInSilently: Bool,
+        mayLogInNoninteractively: Bool,
         at moment: Moment
     ) -> [Effect] {
         guard login != nil else {
@@ -137,9 +137,9 @@ extension Session {
         let held = heldSecrets
         become(.ready(adopted))
         let obsolete = erase(held.subtracting(heldSecrets))
-        let silentLogins = policy.silentLogins
-        if !mayLogInSilently { policy.silentLogins = [] }
-        defer { policy.silentLogins = silentLogins }
+        let noninteractiveLogins = policy.noninteractiveLogins
+        if !mayLogInNoninteractively { policy.noninteractiveLogins = [] }
+        defer { policy.noninteractiveLogins = noninteractiveLogins }
         return obsolete + end(reason, Session.refusedMessage, adopted, probeAt: nil, at: moment)
     }
 

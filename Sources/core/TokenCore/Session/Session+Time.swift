@@ -10,7 +10,7 @@ extension Session {
         guard !isAdopting else { return nil }
         switch state {
         case .loggedOut(let ended):
-            let times = [ended.erasure, ended.afterlife.nextTry, ended.silentRetry?.at]
+            let times = [ended.erasure, ended.afterlife.nextTry, ended.noninteractiveRetry?.at]
             return startTime ?? times.compactMap(\.self).min()
         case .probing, .reauthenticating, .refreshing: return nil
         case .ready(let login): return earliest(nextStart(of: login)?.at, login)
@@ -220,7 +220,9 @@ extension Session {
     }
 
     private mutating func afterlife(of ended: EndedLogin, at moment: Moment) -> [Effect] {
-        if let retry = ended.silentRetry, retry.at <= moment.now { return retrySilentLogin(ended) }
+        if let retry = ended.noninteractiveRetry, retry.at <= moment.now {
+            return retryNoninteractiveLogin(ended)
+        }
         switch ended.afterlife {
         case .none: return []
         case .quarantined(let login, _, _) where ended.erasure.map { $0 <= moment.now } == true:

@@ -78,7 +78,7 @@ package struct Session: Sendable {
     var stepsSinceStart = ClockStepsSinceStart()
     private var attempts: UInt64 = 0
     private var commits: UInt64 = 0
-    private var silentLogins: UInt64 = 0
+    private var noninteractiveLogins: UInt64 = 0
 
     /// Creates a session without any login yet.
     package init(name: SessionName, policy: SessionPolicy) {
@@ -195,9 +195,9 @@ package struct Session: Sendable {
 
     /// Returns the next number, counting down from the largest, so that it never equals the agent's login
     /// numbers.
-    mutating func nextSilentLogin() -> LoginNumber {
-        silentLogins += 1
-        return LoginNumber(rawValue: .max - silentLogins)
+    mutating func nextNoninteractiveLogin() -> LoginNumber {
+        noninteractiveLogins += 1
+        return LoginNumber(rawValue: .max - noninteractiveLogins)
     }
 
     mutating func nextCommit() -> CommitNumber {

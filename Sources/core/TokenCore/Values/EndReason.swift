@@ -30,7 +30,7 @@ package enum LoginEndedBy: String, Sendable {
 /// The consequences of a login's end.
 struct EndConsequences: Equatable, Sendable {
     /// Whether a noninteractive login could help.
-    var allowsSilentLogin = false
+    var allowsNoninteractiveLogin = false
     /// Whether an access token that outlives the login may still be served.
     var leavesTokensGood = false
     /// Whether the refresh token is tried again every hour.
@@ -45,13 +45,13 @@ extension EndReason {
     var consequences: EndConsequences {
         switch self {
         case .grantDead, .replyLost, .interactionRequired:
-            EndConsequences(allowsSilentLogin: true, leavesTokensGood: true, endedBy: .server)
+            EndConsequences(allowsNoninteractiveLogin: true, leavesTokensGood: true, endedBy: .server)
         case .refreshTokenExpired, .noRefreshToken, .sessionTooOld:
-            EndConsequences(allowsSilentLogin: true, leavesTokensGood: true)
+            EndConsequences(allowsNoninteractiveLogin: true, leavesTokensGood: true)
         case .sourceEnded: EndConsequences(leavesTokensGood: true)
         case .refusedWithoutReason, .clientUnknown:
             EndConsequences(
-                allowsSilentLogin: true,
+                allowsNoninteractiveLogin: true,
                 leavesTokensGood: true,
                 isAskedAgain: true,
                 endedBy: .server

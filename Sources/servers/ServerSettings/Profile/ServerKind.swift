@@ -36,7 +36,7 @@ package enum ServerKind: String, CaseIterable, Sendable {
     }
 
     /// Whether a program can log in instead of the user.
-    package var hasSilentLogins: Bool { flows.contains(.password) }
+    package var hasNoninteractiveLogins: Bool { flows.contains(.password) }
 
     /// The flow of a session that names none.
     ///

@@ -179,7 +179,7 @@ struct ReloadingTests {
 
     @Test func `a session that ends logs itself in with its command`() async throws {
         let agent = try await AgentHarness(
-            policy: SessionPolicy(silentLogins: [.command]),
+            policy: SessionPolicy(noninteractiveLogins: [.command]),
             commands: PasswordCommand()
         )
         try await agent.logIn(lifetime: .seconds(100), account: "alice")

@@ -9,10 +9,14 @@ import Text
 @Suite struct SharedSessionTests {
     /// A session of a fleet whose token is due, with its reservation.
     private static func due(
-        silentLogins: [SilentLogin] = [],
+        noninteractiveLogins: [NoninteractiveLoginMethod] = [],
         revokes: LoginsEndedByRevocation? = nil
     ) throws -> (script: SessionScript, attempt: AttemptNumber) {
-        let policy = SessionPolicy(silentLogins: silentLogins, isShared: true, revokes: revokes)
+        let policy = SessionPolicy(
+            noninteractiveLogins: noninteractiveLogins,
+            isShared: true,
+            revokes: revokes
+        )
         var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
         let effects = script.sleepUntilWake()
         #expect(effects.isReserved(in: script))
@@ -209,14 +213,19 @@ import Text
     }
 
     @Test func `of all hosts only the one that may logs in without a person`() throws {
-        let (script, _) = try Self.due(silentLogins: [.command])
+        let (script, _) = try Self.due(noninteractiveLogins: [.command])
         let dead = script.record(standing: .ended(.grantDead, quarantinedUntil: nil))
         for may in [true, false] {
             var session = script.session
-            let effects = session.recordAdopted(dead, mayLogInSilently: may, jitter: 0, at: script.moment)
+            let effects = session.recordAdopted(
+                dead,
+                mayLogInNoninteractively: may,
+                jitter: 0,
+                at: script.moment
+            )
             let isTried = effects.contains { if case .reauthenticate = $0 { true } else { false } }
             #expect(isTried == may)
-            #expect(session.policy.silentLogins == [.command])
+            #expect(session.policy.noninteractiveLogins == [.command])
         }
     }
 

@@ -104,13 +104,13 @@ import Testing
     // MARK: Logins without a user
 
     private func ended(_ kind: FailureClass) throws -> (SessionScript, [Effect]) {
-        var script = SessionScript.ready(policy: SessionPolicy(silentLogins: [.command]))
+        var script = SessionScript.ready(policy: SessionPolicy(noninteractiveLogins: [.command]))
         let effects = script.fail(script.sleepUntilWake(), .sessionOver)
-        let failed = try silentLoginFails(&script, effects, kind)
+        let failed = try noninteractiveLoginFails(&script, effects, kind)
         return (script, failed)
     }
 
-    private func silentLoginFails(
+    private func noninteractiveLoginFails(
         _ script: inout SessionScript,
         _ effects: [Effect],
         _ kind: FailureClass
@@ -122,7 +122,7 @@ import Testing
             }.first
         )
         let failure = RefreshFailure(kind: kind, message: "reauth_command: locked")
-        let failed = script.session.silentLoginFinished(
+        let failed = script.session.noninteractiveLoginFinished(
             number,
             .failed(failure),
             jitter: 0,
@@ -148,7 +148,7 @@ import Testing
             }
             pauses.append((script.moment.now - failed).wholeSeconds)
             #expect(script.session.status.state == .loggingIn)
-            let failedAgain = try silentLoginFails(&script, begun, .helperFailed)
+            let failedAgain = try noninteractiveLoginFails(&script, begun, .helperFailed)
             #expect(failedAgain.notified.isEmpty)
             #expect(script.session.status.message?.components(of: "logging in again failed") == 2)
         }

@@ -206,13 +206,13 @@ import Testing
     }
 
     @Test func `a silent login is tried before anybody is told, and callers wait for it`() throws {
-        var (script, number, effects) = ended(SessionPolicy(silentLogins: [.command]))
+        var (script, number, effects) = ended(SessionPolicy(noninteractiveLogins: [.command]))
         let silent = try #require(number)
         #expect(effects.notified.isEmpty)
         script.advance(by: .seconds(600))
         let (waiter, waiting) = script.get()
         #expect(waiting.isEmpty)
-        effects = script.session.silentLoginFinished(
+        effects = script.session.noninteractiveLoginFinished(
             silent,
             .granted(script.loginGrant()),
             jitter: 0,
@@ -224,12 +224,12 @@ import Testing
     }
 
     @Test func `when every silent login fails the person is told once, with both reasons`() throws {
-        var (script, number, _) = ended(SessionPolicy(silentLogins: [.command, .clientCredentials]))
+        var (script, number, _) = ended(SessionPolicy(noninteractiveLogins: [.command, .clientCredentials]))
         let silent = try #require(number)
         script.advance(by: .seconds(600))
         let (waiter, _) = script.get()
         let failure = RefreshFailure(kind: .interactionRequired, message: "the password was refused")
-        let effects = script.session.silentLoginFinished(
+        let effects = script.session.noninteractiveLoginFinished(
             silent,
             .failed(failure),
             jitter: 0,
@@ -242,10 +242,10 @@ import Testing
     }
 
     @Test func `a person's login makes the silent one late`() throws {
-        var (script, number, _) = ended(SessionPolicy(silentLogins: [.command], revokes: .token))
+        var (script, number, _) = ended(SessionPolicy(noninteractiveLogins: [.command], revokes: .token))
         let silent = try #require(number)
         _ = script.session.loginStarted(second, at: script.moment)
-        let late = script.session.silentLoginFinished(
+        let late = script.session.noninteractiveLoginFinished(
             silent,
             .granted(script.loginGrant()),
             jitter: 0,

@@ -17,7 +17,7 @@ private struct World {
     var committing: [CommitNumber] = []
     var revoking = 0
     var login: LoginNumber?
-    var silentLogins: [LoginNumber] = []
+    var noninteractiveLogins: [LoginNumber] = []
     var unanswered: Set<WaiterID> = []
     var erased: Set<SecretID> = []
     var refused: Set<SecretID> = []
@@ -29,7 +29,7 @@ private struct World {
         generator = SeededGenerator(seed: seed)
         let policy = SessionPolicy(
             maximumSessionAge: seed % 3 == 0 ? .seconds(20_000) : nil,
-            silentLogins: seed % 2 == 0 ? [.command] : [],
+            noninteractiveLogins: seed % 2 == 0 ? [.command] : [],
             tokensOutliveLogin: seed % 5 != 0,
             startsByItself: seed % 4 == 0
         )
@@ -61,7 +61,7 @@ private struct World {
                 }
             case .erase(let secret): erased.insert(secret)
             case .finishLogin(let number, _): if number == login { login = nil }
-            case .reauthenticate(let number, _, _): silentLogins.append(number)
+            case .reauthenticate(let number, _, _): noninteractiveLogins.append(number)
             case .release, .discard, .forget, .finishLogout, .notify: break
             }
         }
@@ -249,10 +249,10 @@ private struct World {
         run(session.loginFinished(number, loginOutcome(), jitter: jitter(), at: moment))
     }
 
-    mutating func finishSilentLogin() {
-        guard !silentLogins.isEmpty else { return }
-        let number = silentLogins.removeFirst()
-        run(session.silentLoginFinished(number, loginOutcome(), jitter: jitter(), at: moment))
+    mutating func finishNoninteractiveLogin() {
+        guard !noninteractiveLogins.isEmpty else { return }
+        let number = noninteractiveLogins.removeFirst()
+        run(session.noninteractiveLoginFinished(number, loginOutcome(), jitter: jitter(), at: moment))
     }
 
     mutating func loginOutcome() -> LoginOutcome {
@@ -271,7 +271,7 @@ private struct World {
         case 1: run(session.registrationChanged(at: moment))
         case 2: run(session.retryAllowed(at: moment))
         case 3: run(session.networkReturned(delay: .seconds(1), at: moment))
-        case 4: finishSilentLogin()
+        case 4: finishNoninteractiveLogin()
         default:
             guard revoking > 0 else { return }
             revoking -= 1

@@ -4,7 +4,7 @@ import Text
 import TokenCore
 
 /// A login without the user: with the client's own credentials, or with a command's output.
-struct SilentReauthentication {
+struct NoninteractiveLoginAttempt {
     /// The maximum run time of a `reauth_command`; it is long because a fingerprint reader waits for the
     /// user.
     private static let commandLimit = Duration.seconds(30)
@@ -37,7 +37,7 @@ struct SilentReauthentication {
     /// Tries `ways` in order.
     ///
     /// - Returns: The outcome of the first successful one, or a failure with the reasons of all.
-    func outcome(of ways: [SilentLogin]) async -> LoginOutcome {
+    func outcome(of ways: [NoninteractiveLoginMethod]) async -> LoginOutcome {
         var reasons: [String] = []
         var kind = FailureClass.interactionRequired
         func note(_ failure: RefreshFailure) {
@@ -59,7 +59,7 @@ struct SilentReauthentication {
         return .failed(RefreshFailure(kind: kind, message: message))
     }
 
-    private func logIn(_ way: SilentLogin) async -> LoginOutcome {
+    private func logIn(_ way: NoninteractiveLoginMethod) async -> LoginOutcome {
         switch way {
         case .clientCredentials:
             let request = LoginRequest(

@@ -31,9 +31,9 @@ private final class ScriptedCommand: CommandRunning {
 }
 
 @Suite(.timeLimit(.minutes(10)))
-struct SilentLoginTests {
+struct NoninteractiveLoginTests {
     private func agent(_ command: ScriptedCommand) async throws -> AgentHarness {
-        let policy = SessionPolicy(silentLogins: [.command, .clientCredentials])
+        let policy = SessionPolicy(noninteractiveLogins: [.command, .clientCredentials])
         let agent = try await AgentHarness(policy: policy, commands: command)
         try await agent.logIn(account: "alice")
         return agent
