@@ -6,12 +6,12 @@ import Text
 
 /// A server of credential requests in the protocol of a cloud.
 struct CloudCredentialService {
-    private let services: ListenerServices
+    private let parts: ListenerParts
     private let kind: ListenerKind
     private let rules: EndpointRules
 
-    init(_ services: ListenerServices, _ kind: ListenerKind, _ rules: EndpointRules) {
-        self.services = services
+    init(_ parts: ListenerParts, _ kind: ListenerKind, _ rules: EndpointRules) {
+        self.parts = parts
         self.kind = kind
         self.rules = rules
     }
@@ -43,7 +43,7 @@ struct CloudCredentialService {
         isID: Bool = false,
         _ answered: @escaping (Result<AgentToken, AgentError>) -> Void
     ) {
-        var tokenRequest = services.table.tokenRequest
+        var tokenRequest = parts.table.tokenRequest
         if !requested.scopes.isEmpty { tokenRequest.scopes = requested.scopes }
         if let audience = requested.audience { tokenRequest.audience = audience }
         tokenRequest.wantsIDToken = isID
@@ -65,11 +65,11 @@ struct CloudCredentialService {
     /// Sends a request to the agent in the name of this endpoint.
     func ask(_ request: AgentRequest, _ answered: @escaping AgentConnectionPool.Answered) {
         var request = request
-        request.listener = services.table.claim
-        services.agent.ask(request, answered)
+        request.listener = parts.table.claim
+        parts.agent.ask(request, answered)
     }
 
-    var session: String { services.table.tokenRequest.session }
+    var session: String { parts.table.tokenRequest.session }
 
     /// Requests the credentials once in advance, so that the agent has them when a program asks.
     func prepare() {

@@ -211,24 +211,24 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private func serve(_ request: ProxiedRequest) throws(ForwardingError) {
         keepsAlive = request.keepsAlive
         try listener.check(request)
-        let services = listener.services
-        switch services.table.service {
+        let parts = listener.parts
+        switch parts.table.service {
         case .proxy(let rules):
             try rules.check(request)
             let authority = request.host ?? listener.authority
-            let exchange = ProxiedExchange(request, rules, services, from: self, at: authority)
+            let exchange = ProxiedExchange(request, rules, parts, from: self, at: authority)
             state = .exchange(exchange, BodyReader(request.framing))
             exchange.begin()
         case .endpoint(let kind, let rules):
-            try serveHere(request, services) { answered in
-                CloudCredentialService(services, kind, rules).answer(request, answered)
+            try serveHere(request, parts) { answered in
+                CloudCredentialService(parts, kind, rules).answer(request, answered)
             }
         case .metrics:
-            try serveHere(request, services) { answered in
+            try serveHere(request, parts) { answered in
                 guard request.path.spells("/metrics") else {
                     return answered(LocalResponse(ForwardingError(404, "the metrics are at /metrics")))
                 }
-                answered(LocalResponse(200, "text/plain; version=0.0.4", Array(services.report.metrics.utf8)))
+                answered(LocalResponse(200, "text/plain; version=0.0.4", Array(parts.report.metrics.utf8)))
             }
         }
     }
@@ -236,7 +236,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Serves a request that is not forwarded to an upstream.
     private func serveHere(
         _ request: ProxiedRequest,
-        _ services: ListenerServices,
+        _ parts: ListenerParts,
         _ serve: (@escaping (LocalResponse) -> Void) -> Void
     ) throws(ForwardingError) {
         guard request.framing == .none || request.framing == .length(0) else {
@@ -247,7 +247,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         serve { [self] answer in
             var record = AccessRecord(request, startedAt: startedAt)
             record.took(answer)
-            services.report.add(record, of: services.name)
+            parts.report.add(record, of: parts.name)
             guard case .asking = state else { return }
             send(answer, isHead: request.isHead)
         }
@@ -270,7 +270,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             record.refused(with: answer)
             line = record.line(at: .now())
         }
-        listener.services.report.recordRefusal(fault.status, of: listener.services.name, line)
+        listener.parts.report.recordRefusal(fault.status, of: listener.parts.name, line)
         keepsAlive = false
         state = .asking
         send(answer, isHead: isHead)

@@ -29,7 +29,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
 
     let request: ProxiedRequest
     private let rules: ProxyRules
-    private let services: ListenerServices
+    private let parts: ListenerParts
     private unowned let client: ClientConnection
     private let authority: ArraySlice<UInt8>
     private let writer: BodyWriter
@@ -64,13 +64,13 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
     init(
         _ request: ProxiedRequest,
         _ rules: ProxyRules,
-        _ services: ListenerServices,
+        _ parts: ListenerParts,
         from client: ClientConnection,
         at authority: ArraySlice<UInt8>
     ) {
         self.request = request
         self.rules = rules
-        self.services = services
+        self.parts = parts
         self.client = client
         self.authority = authority
         writer = BodyWriter(framing: request.framing)
@@ -146,12 +146,12 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
 
     private func getCredential() {
         phase = .asking
-        services.coordinator.get { [self] in
+        parts.coordinator.get { [self] in
             let url = rules.upstream.origin + rules.upstream.prefix[...].text + request.path.text
             return TokenRequest.ProofTarget(
                 url: url,
                 method: request.method.text,
-                nonce: services.coordinator.nonce
+                nonce: parts.coordinator.nonce
             )
         } _: { [self] result in
             guard case .asking = phase else { return }
@@ -166,9 +166,9 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
 
     private func connect(isFresh: Bool) {
         phase = .connecting
-        services.pool?.take(isFresh: isFresh, mayRepeat: request.isIdempotent) { [self] result in
+        parts.pool?.take(isFresh: isFresh, mayRepeat: request.isIdempotent) { [self] result in
             guard case .connecting = phase else {
-                if case .success(let unused) = result { services.pool?.give(unused) }
+                if case .success(let unused) = result { parts.pool?.give(unused) }
                 return
             }
             switch result {
@@ -185,7 +185,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
             let outgoing = ForwardedRequest(request: request, rules: rules)
             head = try outgoing.head(authorization: credential.authorization, proof: credential.answer.proof)
         } catch {
-            services.pool?.give(connection)
+            parts.pool?.give(connection)
             return refuse(LocalResponse(error))
         }
         upstream = connection
@@ -233,12 +233,12 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
             if request.isHTTP11 { client.write(outgoing(answer).head(keepsAlive: true)) }
             return client.flush()
         }
-        if let nonce = answer.nonce { services.coordinator.nonce = nonce }
+        if let nonce = answer.nonce { parts.coordinator.nonce = nonce }
         guard answer.status != 101 else { return openTunnel(answer) }
         guard answer.status == 401, mayJudge else { return relay(answer) }
         let held = BufferedResponse(answer)
         phase = .judging(held)
-        held.limitWait(on: services.agent.loop) { [weak self] in self?.judge($0) }
+        held.limitWait(on: parts.agent.loop) { [weak self] in self?.judge($0) }
     }
 
     func answerWent(on data: ByteBuffer) {
@@ -293,7 +293,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         if let end = relayed?.writer.end(trailers) { send(end) }
         answerPaused()
         if let upstream, hasWholeRequest, relayed?.keepsUpstream == true {
-            services.pool?.give(upstream)
+            parts.pool?.give(upstream)
         } else {
             upstream?.close()
         }
@@ -367,7 +367,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         upstream = nil
         kept.discard()
         record.status = status
-        services.report.add(record, of: services.name)
+        parts.report.add(record, of: parts.name)
     }
 
     // MARK: A rejected token
@@ -395,9 +395,9 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
             status: held.answer.status,
             challenge: challenge,
             body: held.body,
-            host: services.place
+            host: parts.place
         )
-        services.coordinator.report(credential, refusal) { [self] verdict in
+        parts.coordinator.report(credential, refusal) { [self] verdict in
             guard case .judging(let held) = phase else { return }
             switch verdict {
             case .over(let error): refuse(LocalResponse(error, isForGit: request.isOfGit))

@@ -22,8 +22,8 @@ final class ServedListener: @unchecked Sendable {
     private var connections: [ObjectIdentifier: ClientConnection] = [:]
     private var sweeping: RepeatedTask?
     private var emptied: (() -> Void)?
-    /// The services for requests that begin from now on.
-    var services: ListenerServices
+    /// The parts for requests that begin from now on.
+    var parts: ListenerParts
     /// Whether the listener accepts no more requests.
     private(set) var isEnding = false
     /// The host and port of the listener, or `localhost` for a Unix socket.
@@ -32,11 +32,11 @@ final class ServedListener: @unchecked Sendable {
     fileprivate let isTCP: Bool
 
     private init(
-        _ services: ListenerServices,
+        _ parts: ListenerParts,
         _ server: any Channel,
         _ lock: SocketFile?
     ) {
-        self.services = services
+        self.parts = parts
         self.server = server
         self.lock = lock
         loop = server.eventLoop
@@ -49,9 +49,9 @@ final class ServedListener: @unchecked Sendable {
         }
     }
 
-    /// Opens the address of `services` and passes the listener, or an error, to `opened`.
+    /// Opens the address of `parts` and passes the listener, or an error, to `opened`.
     static func open(
-        _ services: ListenerServices,
+        _ parts: ListenerParts,
         _ owner: ConnectionUserLookup,
         on loop: any EventLoop,
         _ opened: @escaping (Result<ServedListener, AgentError>) -> Void
@@ -67,7 +67,7 @@ final class ServedListener: @unchecked Sendable {
             }
         var file: SocketFile?
         let binding: EventLoopFuture<any Channel>
-        switch services.table.address {
+        switch parts.table.address {
         case .loopback(let host, let port):
             binding = bootstrap.bind(host: host, port: port)
         case .path(let path):
@@ -77,16 +77,16 @@ final class ServedListener: @unchecked Sendable {
                 binding = bootstrap.withBoundSocket(made.descriptor)
             } catch {
                 var failure = error
-                failure.message = "\(services.name): \(error.message)"
+                failure.message = "\(parts.name): \(error.message)"
                 return opened(.failure(failure))
             }
         }
         let lock = file
         binding.assumeIsolated().whenComplete { result in
             switch result {
-            case .failure(let error): opened(.failure(.cannotListen(services.table, error)))
+            case .failure(let error): opened(.failure(.cannotListen(parts.table, error)))
             case .success(let server):
-                let listener = ServedListener(services, server, lock)
+                let listener = ServedListener(parts, server, lock)
                 intake.value.listener = listener
                 opened(.success(listener))
             }
@@ -95,7 +95,7 @@ final class ServedListener: @unchecked Sendable {
 
     /// The URL of the listener, for people.
     var url: String {
-        if case .path(let path) = services.table.address { return "http+unix:\(path)" }
+        if case .path(let path) = parts.table.address { return "http+unix:\(path)" }
         return "http://\(authority.text)"
     }
 
@@ -103,7 +103,7 @@ final class ServedListener: @unchecked Sendable {
 
     func add(_ connection: ClientConnection) {
         connections[ObjectIdentifier(connection)] = connection
-        services.report.recordConnections(1, of: services.name)
+        parts.report.recordConnections(1, of: parts.name)
         guard sweeping == nil else { return }
         let listener = LoopBound(self)
         sweeping = loop.scheduleRepeatedTask(
@@ -114,7 +114,7 @@ final class ServedListener: @unchecked Sendable {
 
     func remove(_ connection: ClientConnection) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        services.report.recordConnections(-1, of: services.name)
+        parts.report.recordConnections(-1, of: parts.name)
         tellIfEmpty()
     }
 
@@ -128,7 +128,7 @@ final class ServedListener: @unchecked Sendable {
     /// Whether another connection may be accepted.
     fileprivate var hasRoom: Bool { !isEnding && connections.count < ServedListener.maximumConnections }
 
-    fileprivate func recordStranger() { services.report.recordStranger(of: services.name) }
+    fileprivate func recordStranger() { parts.report.recordStranger(of: parts.name) }
 
     /// Ends connections that have waited too long.
     ///
@@ -136,11 +136,11 @@ final class ServedListener: @unchecked Sendable {
     private func sweep() {
         let now = NIODeadline.now()
         for connection in connections.values { connection.sweep(at: now) }
-        services.pool?.sweep()
+        parts.pool?.sweep()
         guard connections.isEmpty else { return }
         sweeping?.cancel()
         sweeping = nil
-        services.pool?.close()
+        parts.pool?.close()
     }
 
     /// Stops accepting requests, and calls `emptied` when the last connection is gone.
@@ -156,7 +156,7 @@ final class ServedListener: @unchecked Sendable {
     /// Closes the remaining connections.
     func abort() {
         for connection in connections.values { connection.abort() }
-        services.pool?.close()
+        parts.pool?.close()
     }
 
     // MARK: Requests
@@ -181,7 +181,7 @@ final class ServedListener: @unchecked Sendable {
     private func isOwnReferer(_ value: ArraySlice<UInt8>) -> Bool {
         guard let colon = value.firstRange(of: Array("://".utf8)) else { return value.isEmpty }
         let authority = value[colon.upperBound...].prefix { !"/?#".utf8.contains($0) }
-        guard case .proxy(let rules) = services.table.service else { return isExpectedHost(authority) }
+        guard case .proxy(let rules) = parts.table.service else { return isExpectedHost(authority) }
         let origin = value[..<colon.upperBound] + authority
         return isExpectedHost(authority) || origin.saysTheSame(as: Array(rules.upstream.origin.utf8)[...])
     }
@@ -212,7 +212,7 @@ private final class ConnectionIntake: @unchecked Sendable {
     /// Accepts a connection, or throws and thereby closes it.
     func take(_ channel: any Channel) throws {
         guard let listener, listener.hasRoom else { throw ConnectionRefusedError() }
-        guard owner.isServed(channel, isTCP: listener.isTCP, listener.services.table.users) else {
+        guard owner.isServed(channel, isTCP: listener.isTCP, listener.parts.table.users) else {
             listener.recordStranger()
             throw ConnectionRefusedError()
         }

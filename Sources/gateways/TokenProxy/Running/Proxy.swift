@@ -55,17 +55,17 @@ final class Proxy: @unchecked Sendable {
     ///
     /// If one of the listeners cannot be opened, nothing changes.
     func apply(_ message: ListenersSetupMessage, _ applied: @escaping Applied) {
-        var wanted: [(place: ListenerKey, services: ListenerServices)] = []
+        var wanted: [(place: ListenerKey, parts: ListenerParts)] = []
         do throws(AgentError) {
             var tables: [ListenerDefinition] = []
             for listener in message.listeners ?? [] { tables.append(try ListenerDefinition(listener)) }
             if let metrics = message.metrics { tables.append(try ListenerDefinition(metricsAt: metrics)) }
             for table in tables {
-                if let present = listeners[ListenerKey(table)], present.services.table == table {
-                    wanted.append((ListenerKey(table), present.services))
+                if let present = listeners[ListenerKey(table)], present.parts.table == table {
+                    wanted.append((ListenerKey(table), present.parts))
                 } else {
-                    let services = try ListenerServices(table, agent: agent, watch: watch, report: report)
-                    wanted.append((ListenerKey(table), services))
+                    let parts = try ListenerParts(table, agent: agent, watch: watch, report: report)
+                    wanted.append((ListenerKey(table), parts))
                 }
             }
         } catch {
@@ -85,9 +85,9 @@ final class Proxy: @unchecked Sendable {
     private var places: [ListeningPlaceMessage] {
         order.compactMap { listeners[$0] }.map { listener in
             ListeningPlaceMessage {
-                $0.name = listener.services.name
+                $0.name = listener.parts.name
                 $0.url = listener.url
-                switch listener.services.table.service {
+                switch listener.parts.table.service {
                 case .proxy: $0.kind = .proxy
                 case .endpoint(let kind, _): $0.kind = kind
                 case .metrics: $0.url = listener.url + "/metrics"
@@ -100,12 +100,12 @@ final class Proxy: @unchecked Sendable {
     ///
     /// If one fails, those opened before it are closed.
     private func open(
-        _ rest: [(place: ListenerKey, services: ListenerServices)],
+        _ rest: [(place: ListenerKey, parts: ListenerParts)],
         _ opened: [ListenerKey: ServedListener],
         _ done: @escaping (Result<[ListenerKey: ServedListener], AgentError>) -> Void
     ) {
         guard let next = rest.first else { return done(.success(opened)) }
-        ServedListener.open(next.services, owner, on: loop) { [self] result in
+        ServedListener.open(next.parts, owner, on: loop) { [self] result in
             switch result {
             case .failure(let error):
                 for listener in opened.values { listener.end {} }
@@ -119,7 +119,7 @@ final class Proxy: @unchecked Sendable {
     }
 
     private func take(
-        _ wanted: [(place: ListenerKey, services: ListenerServices)],
+        _ wanted: [(place: ListenerKey, parts: ListenerParts)],
         _ opened: [ListenerKey: ServedListener]
     ) {
         for (place, listener) in opened { listeners[place] = listener }
@@ -127,18 +127,18 @@ final class Proxy: @unchecked Sendable {
         let leaving = listeners.filter { !staying.contains($0.key) }
         for place in leaving.keys { listeners[place] = nil }
         retire(Array(leaving.values)) {}
-        for (place, services) in wanted {
+        for (place, parts) in wanted {
             guard let listener = listeners[place] else { continue }
-            if listener.services !== services {
-                listener.services.pool?.end()
-                listener.services = services
+            if listener.parts !== parts {
+                listener.parts.pool?.end()
+                listener.parts = parts
             }
-            if case .endpoint(let kind, let rules) = services.table.service {
-                CloudCredentialService(services, kind, rules).prepare()
+            if case .endpoint(let kind, let rules) = parts.table.service {
+                CloudCredentialService(parts, kind, rules).prepare()
             }
         }
         order = wanted.map(\.place)
-        drops.desks = listeners.values.map(\.services.coordinator)
+        drops.desks = listeners.values.map(\.parts.coordinator)
     }
 
     /// Stops accepting requests, and calls `ended` when the active requests have ended or their time is over.

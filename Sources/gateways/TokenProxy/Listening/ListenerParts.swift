@@ -6,7 +6,7 @@ import NIOCore
 /// The parts that serve the requests of one listener, created from its table.
 ///
 /// Unchecked: confined to the event loop.
-final class ListenerServices: @unchecked Sendable {
+final class ListenerParts: @unchecked Sendable {
     let table: ListenerDefinition
     let coordinator: CredentialProvider
     let agent: AgentConnectionPool
