@@ -10,7 +10,7 @@ import Text
 /// - May not: run commands or write files.
 package struct ConfigurationFile: Equatable, Sendable {
     /// The maximum size in bytes; larger files are rejected without being read.
-    package static let maximumSize = OpenedFile.maximumSize
+    package static let maximumSize = OpenConfigurationFile.maximumSize
 
     package let path: String
     /// Whether the user named the file; the default file need not exist.
@@ -44,7 +44,7 @@ package struct ConfigurationFile: Equatable, Sendable {
         defer { text.wipe() }
         var isOpenToOthers = false
         do throws(ConfigurationFileError) {
-            let file = try OpenedFile(path)
+            let file = try OpenConfigurationFile(path)
             try check(file)
             text = try file.contents()
             isOpenToOthers = file.mode & 0o077 != 0
@@ -67,7 +67,7 @@ package struct ConfigurationFile: Equatable, Sendable {
         return settings
     }
 
-    private func check(_ file: borrowing OpenedFile) throws(ConfigurationFileError) {
+    private func check(_ file: borrowing OpenConfigurationFile) throws(ConfigurationFileError) {
         guard file.owner == getuid() || file.owner == 0 else {
             throw ConfigurationFileError(
                 message: "must be owned by this user or root, not by uid \(file.owner)"

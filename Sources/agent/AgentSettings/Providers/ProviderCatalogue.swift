@@ -100,7 +100,7 @@ package final class ProviderCatalogue: Sendable {
     ) throws(ConfigurationFileError) -> [UInt8] {
         var status = stat()
         guard unsafe stat(directory, &status) == 0 else { throw .unreadable(errno) }
-        let file = try OpenedFile(path)
+        let file = try OpenConfigurationFile(path)
         guard [getuid(), 0].contains(file.owner), [getuid(), 0].contains(status.st_uid) else {
             throw ConfigurationFileError(message: "it and its directory must be owned by this user or root")
         }

@@ -55,8 +55,8 @@ package struct ListenerSettings: Equatable, Sendable {
 
     fileprivate static func text(_ key: String, _ path: String) throws(ConfigurationProblem) -> String {
         do throws(ConfigurationFileError) {
-            let file = try OpenedFile(path)
-            guard file.size <= OpenedFile.maximumSize else {
+            let file = try OpenConfigurationFile(path)
+            guard file.size <= OpenConfigurationFile.maximumSize else {
                 throw ConfigurationFileError(message: "is larger than 4 MiB")
             }
             return String(decoding: try file.contents(), as: UTF8.self)

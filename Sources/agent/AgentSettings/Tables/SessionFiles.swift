@@ -176,7 +176,7 @@ struct SessionDirectory: ~Copyable {
         guard !SessionDirectory.isOther(name, than: S_IFREG, in: descriptor) else {
             throw ConfigurationFileError(message: "must be a regular file, not a link or a directory")
         }
-        let file = try OpenedFile(name, in: descriptor, flags: O_NOFOLLOW)
+        let file = try OpenConfigurationFile(name, in: descriptor, flags: O_NOFOLLOW)
         guard file.owner == getuid() else {
             throw ConfigurationFileError(message: "must be owned by this user, not by uid \(file.owner)")
         }

@@ -4,7 +4,7 @@ import Glibc
 import Text
 
 /// An open configuration file with the attributes of its inode.
-struct OpenedFile: ~Copyable {
+struct OpenConfigurationFile: ~Copyable {
     /// The maximum size of a configuration file, and of a file that it names, in bytes.
     static let maximumSize = 4 << 20
 
