@@ -45,7 +45,7 @@ final class SocketListeners: @unchecked Sendable {
     func adopt(_ configuration: AgentConfiguration) {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
-        let watchesSenders = ActiveRuleSummary(configuration).exist
+        let watchesSenders = ActiveRuleIndex(configuration).exist
         if watchesSenders, !own.watchesSenders { services.register.watchSenders() }
         own.watchesSenders = watchesSenders
         wanted = configuration.sockets
