@@ -29,9 +29,10 @@ package struct SystemdUnit: Equatable, Sendable {
         self.init(String(innermost), isOfUser: units.dropLast().contains { $0.hasPrefix("user@") })
     }
 
-    /// The command that restarts the unit.
+    /// The command that restarts the unit, whose name may contain escaped bytes (systemd.unit(5)).
     package var restart: String {
-        let name = name.hasSuffix(".service") ? String(name.dropLast(".service".count)) : name
-        return "systemctl \(isOfUser ? "--user " : "")restart \(name)"
+        let short = name.hasSuffix(".service") ? String(name.dropLast(".service".count)) : name
+        let word = short.utf8.contains(UInt8(ascii: "\\")) ? ShellWord.quoted(short) : short
+        return "systemctl \(isOfUser ? "--user " : "")restart \(word)"
     }
 }

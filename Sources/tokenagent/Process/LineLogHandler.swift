@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentServer
 import AgentSettings
 import Glibc
 import Logging
@@ -25,10 +26,12 @@ struct LineLogHandler: LogHandler {
     var metadata = Logger.Metadata()
     private let threshold: LogThreshold
     private let output: Output
+    private let service: AgentService
 
-    init(_ threshold: LogThreshold, to output: Output) {
+    init(_ threshold: LogThreshold, to output: Output, of service: AgentService) {
         self.threshold = threshold
         self.output = output
+        self.service = service
     }
 
     /// The level of the whole agent.
@@ -48,7 +51,7 @@ struct LineLogHandler: LogHandler {
         var line = "\(event.message)"
         let values = metadata.merging(event.metadata ?? [:]) { $1 }
         for (key, value) in values.sorted(by: { $0.key < $1.key }) { line += " \(key)=\(quoted("\(value)"))" }
-        line = line.printable
+        line = service.adapted(line).printable
         switch output {
         case .standardError(isJournal: true): DescriptorIO.write("<\(event.level.priority)>\(line)\n", to: 2)
         case .standardError(isJournal: false): tell(event.level, line)

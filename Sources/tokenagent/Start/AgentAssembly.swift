@@ -7,6 +7,7 @@ import CHardening
 import CommandExecution
 import Confinement
 import ExchangeGuard
+import Glibc
 import Logging
 import NIOCore
 import OAuthClient
@@ -22,6 +23,7 @@ struct AgentAssembly {
     let logger: Logger
     private let isMemoryLocked: Bool
     private let socket: String
+    private let service: AgentService
     private let configuration: AgentConfiguration
     private let confinement: ConfinementReport
     private let threads: AgentThreads
@@ -41,12 +43,14 @@ struct AgentAssembly {
         _ places: AgentLocations,
         _ environment: [String: String],
         _ workflow: GitHubActionsVariables?,
+        service: AgentService,
         runner: CommandRunnerStart.Sockets
     ) throws(StartFailure) {
         socket = places.socket
+        self.service = service
         let settings = try AgentAssembly.settings(places)
         let threshold = LogThreshold(commandLine: options.logLevel, configured: settings.logLevel)
-        logger = AgentAssembly.logger(options, places, threshold, environment)
+        logger = AgentAssembly.logger(options, places, threshold, service, environment)
         opened = try OpenedStore(options, places, settings.vault, logger)
         isMemoryLocked = try AgentAssembly.checkMemory(settings.vault, logger)
         fileLedger = TokenFileLedger(stateDirectory: opened.store.stateDirectory)
@@ -78,6 +82,7 @@ struct AgentAssembly {
             commands: threads.commands,
             eventLoop: threads.network,
             credentials: environment["CREDENTIALS_DIRECTORY"],
+            hasSystemd: unsafe service.restart != nil || access("/run/systemd/system", F_OK) == 0,
             logger: logger,
             mayRun: commands.mayUnlock
         )
@@ -141,7 +146,8 @@ struct AgentAssembly {
             isMemoryLocked: isMemoryLocked,
             store: opened.store.stateDirectory,
             configuration: inForce.file.path,
-            socket: self.socket
+            socket: self.socket,
+            service: service
         )
         let runtime = RunningAgent(
             configuration: configuration,
@@ -267,13 +273,14 @@ extension AgentAssembly {
         _ options: StartOptions,
         _ places: AgentLocations,
         _ threshold: LogThreshold,
+        _ service: AgentService,
         _ environment: [String: String]
     ) -> Logger {
         let output: LineLogHandler.Output =
             options.readiness == nil
             ? .standardError(isJournal: environment["JOURNAL_STREAM"] != nil)
             : .background(SystemLog(stateDirectory: places.stateDirectory))
-        return Logger(label: "tokenagent") { _ in LineLogHandler(threshold, to: output) }
+        return Logger(label: "tokenagent") { _ in LineLogHandler(threshold, to: output, of: service) }
     }
 
     private static func maintenance(

@@ -18,9 +18,16 @@ enum ForegroundAgent {
         _ environment: [String: String],
         _ workflow: GitHubActionsVariables?
     ) throws(StartFailure) {
+        let service = AgentService(
+            unit: ProcessDirectory(getpid())?.unit,
+            process: getpid(),
+            environment: environment
+        )
         do throws(StartFailure) {
-            try serve(options, environment, workflow)
+            try serve(options, environment, workflow, service)
         } catch {
+            var error = error
+            error.lines = error.lines.map(service.adapted)
             guard let readiness = options.readiness else { throw error }
             // The process that started this one tells the user, or knows that the error does not matter.
             DescriptorIO.write(error.lines.map { $0 + "\n" }.joined(), to: readiness)
@@ -31,7 +38,8 @@ enum ForegroundAgent {
     private static func serve(
         _ options: StartOptions,
         _ environment: [String: String],
-        _ workflow: GitHubActionsVariables?
+        _ workflow: GitHubActionsVariables?,
+        _ service: AgentService
     ) throws(StartFailure) -> Never {
         try ProcessHardening.refuseInspection()
         hardening_share_heap()
@@ -48,7 +56,14 @@ enum ForegroundAgent {
         if inherited == nil { try prepareDirectory(of: places.socket) }
         places.makeConfigurationDirectory()
 
-        let assembly = try AgentAssembly(options, places, environment, workflow, runner: runner)
+        let assembly = try AgentAssembly(
+            options,
+            places,
+            environment,
+            workflow,
+            service: service,
+            runner: runner
+        )
         let socket = if let inherited { inherited } else { try listen(at: places.socket) }
         ExecTokenDirectories.removeLeftovers(besideSocket: places.socket)
         let agent = try assembly.start(on: socket)

@@ -14,6 +14,7 @@ struct ExternalSecrets: ExternalAccess {
     let commands: any CommandRunning
     let eventLoop: any EventLoop
     let credentials: String?
+    let hasSystemd: Bool
     let logger: Logger
     /// A closure that returns whether the configuration permits this command to open the store.
     let mayRun: @Sendable ([String]) -> Bool

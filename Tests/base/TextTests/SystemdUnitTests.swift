@@ -27,6 +27,7 @@ import Text
             "user.slice/user-1000.slice/user@1000.service/app.slice/tokenagent.service",
             "systemctl --user restart tokenagent"
         ),
+        (#"system.slice/a\x2db.service"#, #"systemctl restart 'a\x2db'"#),
     ])
     func `a unit is restarted by its own manager`(group: String, command: String) {
         #expect(SystemdUnit(inGroups: "0::/\(group)\n")?.restart == command)

@@ -17,10 +17,22 @@ final class SocketListeners: @unchecked Sendable {
     /// The sockets that could not be opened, with the reasons, so that each is logged once.
     private var failed: [String: String] = [:]
 
-    init(loop: AgentLoop, agent: any HTTPRequestServing, logger: Logger, reserve: FallbackSocket?) {
+    init(
+        loop: AgentLoop,
+        agent: any HTTPRequestServing,
+        service: AgentService,
+        logger: Logger,
+        reserve: FallbackSocket?
+    ) {
         self.logger = logger
         let register = ConnectionRegister(limits: .ofThisProcess)
-        services = ConnectionServices(loop: loop, agent: agent, limits: RequestLimits(), register: register)
+        services = ConnectionServices(
+            loop: loop,
+            agent: agent,
+            service: service,
+            limits: RequestLimits(),
+            register: register
+        )
         own = SocketListener(services: services, logger: logger, reserve: reserve)
     }
 

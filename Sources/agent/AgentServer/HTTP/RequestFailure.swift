@@ -116,7 +116,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
             $0.code = code
             $0.message = message
             $0.session = session
-            $0.advise(remedy)
+            $0.remedy = remedy
             $0.retryAfter = retryAfterSeconds
         }
     }

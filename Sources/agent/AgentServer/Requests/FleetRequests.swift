@@ -234,7 +234,7 @@ struct FleetRequests {
             $0.members = survey.members.map(\.message)
             $0.clockAhead = survey.clockLead?.wholeSeconds
             $0.message = storeError?.sentence
-            $0.advise(storeError?.remedy)
+            $0.remedy = storeError?.remedy
             $0.notes = notes.isEmpty ? nil : notes
         }
     }
@@ -272,7 +272,7 @@ struct FleetRequests {
             $0.attemptRefused = found?.intent?.isRefused == true ? true : nil
             $0.late = found.map { Int64($0.lateResults) }
             $0.message = storeError?.sentence ?? (isMissing ? Self.missingRecord : nil)
-            $0.advise(storeError?.remedy)
+            $0.remedy = storeError?.remedy
         }
     }
 
@@ -362,7 +362,7 @@ extension FleetSurvey.EtcdMember {
             $0.refused = isRefusing ? true : nil
             $0.size = version == nil ? nil : size
             $0.message = storeError?.sentence
-            $0.advise(storeError?.remedy)
+            $0.remedy = storeError?.remedy
         }
     }
 }

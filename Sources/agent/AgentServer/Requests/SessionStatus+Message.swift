@@ -36,7 +36,7 @@ extension SessionStatus {
         message.waiters = Int64(waiters)
         addHistory(to: &message, without: hidden)
         message.notes = notes(on: settings).wire
-        message.advise(hidden.remedy(remedy, for: self.message))
+        message.remedy = hidden.remedy(remedy, for: self.message)
         message.kept = JSONObject(keptMembers.mapValues { .string($0) })
         let addresses = keptMembers.filter { name, value in
             settings.responseMembers.contains(name) && value.bytewise.contains("://")

@@ -268,7 +268,7 @@ extension DiagnosticCheck {
             $0.name = name
             $0.verdict = verdict
             $0.detail = detail
-            $0.advise(remedy)
+            $0.remedy = remedy
         }
     }
 }

@@ -7,7 +7,7 @@ import Text
 ///
 /// The directory stays that of the process it was opened for. After the process has exited everything reads
 /// as absent, even if another process has its number by then.
-struct ProcessDirectory: ~Copyable {
+package struct ProcessDirectory: ~Copyable {
     /// The fields of `stat` that are used here.
     struct Status: Equatable {
         /// The name that the process gave itself.
@@ -26,7 +26,7 @@ struct ProcessDirectory: ~Copyable {
     private let descriptor: Int32
 
     /// Opens the directory, or returns `nil` if there is no such process.
-    init?(_ process: pid_t) {
+    package init?(_ process: pid_t) {
         descriptor = unsafe open("/proc/\(process)", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
     }
@@ -36,7 +36,7 @@ struct ProcessDirectory: ~Copyable {
     var status: Status? { text("stat").flatMap(Status.init) }
 
     /// The systemd unit of the process's control group.
-    var unit: String? { text("cgroup").flatMap(SystemdUnit.init(inGroups:))?.name }
+    package var unit: SystemdUnit? { text("cgroup").flatMap(SystemdUnit.init(inGroups:)) }
 
     /// The program of the process, or `nil` if this process may not read it.
     ///

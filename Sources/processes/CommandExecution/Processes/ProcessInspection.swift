@@ -51,7 +51,7 @@ struct ProcessInspection: Sendable {
         }
         return ProcessDescription(
             programs: programs,
-            unit: directory.unit,
+            unit: directory.unit?.name,
             startedAt: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK)))),
             image: directory.image ?? "?" + status.name,
             isProxy: isProxy(directory, status),

@@ -34,6 +34,10 @@ package enum ExternalProvider: UInt8, CaseIterable, Sendable {
     ///
     /// Blocks for as long as a command runs.
     package func secret(_ name: String, by access: some ExternalAccess) throws(StoreError) -> GuardedBytes {
+        // Without systemd, no unit can have the credential.
+        let remedy =
+            self == .systemdCredential && !access.hasSystemd
+            ? .retry("on a system where systemd starts the agent") : remedy
         func failure(_ reason: String, isFinal: Bool = false) -> StoreError {
             let subject = String(name.prefix { $0 != "\0" })
             return .noExternalSecret(
@@ -82,6 +86,8 @@ package enum ExternalProvider: UInt8, CaseIterable, Sendable {
 package protocol ExternalAccess: Sendable {
     /// The directory of the service manager's credentials, or `nil` if there is none.
     var credentials: String? { get }
+    /// Whether systemd runs the machine (sd_booted(3)) or this agent.
+    var hasSystemd: Bool { get }
 
     /// Runs a command and returns its output.
     ///

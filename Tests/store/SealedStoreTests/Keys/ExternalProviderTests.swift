@@ -13,6 +13,7 @@ struct ExternalProviderTests {
     /// A command's output, and a directory of credentials.
     private struct Access: ExternalAccess {
         var credentials: String?
+        var hasSystemd = true
         var output: [UInt8]?
 
         func output(
@@ -60,6 +61,16 @@ struct ExternalProviderTests {
         )
         #expect(throws: refusal) { try ExternalProvider.command.secret("false\0x", by: Access()) }
         #expect(refusal.description == "the command false delivered no key: it failed")
+    }
+
+    @Test func `without systemd no unit is named`() {
+        for (hasSystemd, kind) in [(true, Remedy.Kind.set), (false, .retry)] {
+            let access = Access(hasSystemd: hasSystemd)
+            let error = #expect(throws: StoreError.self) {
+                try ExternalProvider.systemdCredential.secret("x", by: access)
+            }
+            #expect(error?.remedy?.kind == kind)
+        }
     }
 
     @Test(arguments: [
