@@ -13,6 +13,8 @@ package struct AgentMembers: WireMemberTable {
     package let memoryLocked = WireMember<Bool>("memory_locked", isOptional: true)
     package let store = WireMember<String>("store", isOptional: true)
     package let configuration = WireMember<String>("configuration", isOptional: true)
+    /// The command that restarts the agent's unit, absent if it is no unit.
+    package let restartCommand = WireMember<String>("restart_command", isOptional: true)
 
     package static let table = Self()
 }

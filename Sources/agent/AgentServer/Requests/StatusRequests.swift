@@ -66,6 +66,7 @@ struct StatusRequests {
         message.memoryLocked = isOwn ? identity.isMemoryLocked : nil
         message.store = isOwn ? identity.store : nil
         message.configuration = isOwn ? identity.configuration : nil
+        message.restartCommand = isOwn ? identity.service.restart : nil
         return .message(message)
     }
 

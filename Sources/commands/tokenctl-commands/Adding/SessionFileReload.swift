@@ -48,7 +48,7 @@ struct SessionFileReload {
             let late = (answer.restart ?? []).filter { $0.key?.hasPrefix("session.\(file.name).") == true }
             let notes = unread + late.map { "\($0.key ?? ""): \($0.reason ?? "")" }
             guard notes.isEmpty else {
-                return NotesAndRemedy(notes: notes, remedy: .run("tokenctl shutdown"))
+                return NotesAndRemedy(notes: notes, remedy: endpoint.restart)
             }
             return NotesAndRemedy(remedy: isLocked ? .run("tokenctl unlock") : nil)
         }

@@ -83,9 +83,13 @@ extension AgentEndpoint {
         return try? endpoint.message(AgentRequest(.get), timeout: .seconds(10))
     }
 
-    /// The command that restarts the agent: that of its unit, or one that stops it, after which the next command
-    /// starts it.
-    var restart: Remedy {
+    /// The command that restarts the running agent, see ``restart(of:)``.
+    var restart: Remedy { restart(of: runningAgent) }
+
+    /// Returns the command that restarts `agent`: the one that it names, that of the unit for its socket, or one that
+    /// stops it, after which the next command starts it.
+    func restart(of agent: AgentMessage?) -> Remedy {
+        if let command = agent?.restartCommand { return .run(command) }
         let unit = (try? socketPath).flatMap(AgentPaths.systemUnit)
         return .run(unit.map { "systemctl restart \($0)" } ?? "tokenctl shutdown")
     }

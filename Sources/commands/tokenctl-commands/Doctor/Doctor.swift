@@ -215,7 +215,7 @@ struct Doctor {
             .warning,
             "version",
             "the agent is \(version), tokenctl is \(AgentRelease.version)",
-            remedy: endpoint.restart
+            remedy: endpoint.restart(of: about)
         )
     }
 
@@ -230,7 +230,9 @@ struct Doctor {
                 .warning,
                 "agent's store",
                 "the agent keeps its sessions in \(store), and this shell's variables name \(own)",
-                remedy: .run("tokenctl shutdown && tokenagent")
+                remedy: about.restartCommand.map {
+                    .set("the same variables in Environment= of the agent's unit, then run \($0)")
+                } ?? .run("tokenctl shutdown && tokenagent")
             )
         ]
     }

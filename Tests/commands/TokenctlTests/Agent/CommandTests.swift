@@ -208,6 +208,17 @@ import Text
         }
     }
 
+    @Test func `doctor and reload name the command by which the agent is restarted`() async throws {
+        let about = #"{"version":"9.9","api":1,"locked":false,"restart_command":"systemctl restart a"}"#
+        let doctor = try TokenctlRun(.read, .answer(about), .read, .answer(#"{"checks":[]}"#))
+        let found = try await doctor("doctor")
+        #expect(found.standardOutput.contains("(run: systemctl restart a)\n"), "\(found)")
+        let late = #"{"sessions":1,"restart":[{"key":"fleet.name","reason":"x"}],"mistakes":[]}"#
+        let reload = try TokenctlRun(connections: [[.read, .answer(late)], [.read, .answer(about)]])
+        let reloaded = try await reload("reload")
+        #expect(reloaded.standardError.hasSuffix("\n  Run: systemctl restart a\n"), "\(reloaded)")
+    }
+
     @Test func `doctor asks a locked agent why it is locked`() async throws {
         let about = #"{"version":"\#(AgentRelease.version)","api":1,"pid":7,"uptime":61,"locked":true}"#
         let checks = #"{"checks":[{"name":"vault","ok":"warning","detail":"locked; no key","remedy":"y"}]}"#
