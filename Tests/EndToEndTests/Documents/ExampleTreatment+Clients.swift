@@ -187,9 +187,8 @@ extension ExampleTreatment {
     ) -> ExampleTreatment {
         let script = #"""
             umask 077; echo 'import os; print(os.environ["\#(variable)"])' >app.py
-            printf '\n[[endpoint]]\nname="%s"\nkind="%s"\nlisten="127.0.0.1:0"\nsession="work"\nno_secret=true\naudiences=["https://a.test"]\n' \#(name) \#(kind) |
-                cat "$XDG_CONFIG_HOME/tokenagent/config.toml" - >config.toml
-            TOKENAGENT_CONFIG="$PWD/config.toml" ${EXAMPLE#\$ }
+            printf '\n[[endpoint]]\nname="%s"\nkind="%s"\nlisten="127.0.0.1:0"\nsession="work"\nno_secret=true\naudiences=["https://a.test"]\n' \#(name) \#(kind) >>"$XDG_CONFIG_HOME/tokenagent/config.toml"
+            ${EXAMPLE#\$ }
             """#
         return ExampleTreatment(
             "$ tokenctl exec --endpoint \(name)",

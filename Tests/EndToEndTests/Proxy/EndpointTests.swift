@@ -65,6 +65,29 @@ extension EndToEnd {
             #expect(!File.exists(String(lines[2].dropFirst(12))))
         }
 
+        @Test func `tables are those of the running agent`() async throws {
+            let upstream = """
+                [[proxy]]
+                name = "api"
+                listen = "127.0.0.1:0"
+                upstream = "http://127.0.0.1:1"
+                session = "work"
+
+                """
+            let scene = try await Scene.loggedIn(
+                session: "audience = \"https://vault.example\"",
+                more: Self.table("azure-msi", "work", "no_secret = true") + upstream
+            )
+            let other = ["XDG_CONFIG_HOME": "/nonexistent"]
+            for arguments in [["exec", "--endpoint", "cloud"], ["proxy", "api"]] {
+                let result = try await scene.agent.tokenctl(
+                    arguments + ["--", "echo", "served"],
+                    extraEnvironment: other
+                )
+                #expect(result.standardOutput == "served\n", "\(result)")
+            }
+        }
+
         @Test(.holds("233")) func `a managed identity gets tokens for the session's audience and no other`()
             async throws
         {

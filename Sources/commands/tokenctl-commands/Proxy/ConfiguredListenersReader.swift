@@ -9,7 +9,7 @@ import Text
 /// So no other part of the configuration gets into this process.
 struct ConfiguredListenersReader {
     let endpoint: AgentEndpoint
-    /// The configuration file, or `nil` for the file of this user.
+    /// The configuration file, or `nil` for the file of the running agent, or else of this user.
     var file: String?
     /// The proxy that is served in place of the tables; the configuration need not have tables or the
     /// session.
@@ -26,8 +26,10 @@ struct ConfiguredListenersReader {
     func read() throws(AgentError) -> ListenersSetupMessage {
         // Ask the agent for the session, because a forwarded agent may have the sessions of another host.
         let session = try proxy?.session(at: endpoint)
+        let ofAgent = file == nil ? endpoint.runningAgent?.configuration : nil
         let run = try TokenagentRun(
             ["--list-listeners"] + (file.map { ["--config", $0] } ?? [])
+                + (ofAgent.map { ["--agent-config", $0] } ?? [])
                 + (proxy.map { ["--listener", $0.keys] } ?? [])
         )
         guard var message = run.answer.flatMap({ ListenersSetupMessage($0) }), run.status == 0 else {
