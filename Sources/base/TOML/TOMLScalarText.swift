@@ -14,7 +14,7 @@ struct TOMLScalarText {
     var content: TOMLValue.Content? {
         if text.elementsEqual("true".utf8) { return .boolean(true) }
         if text.elementsEqual("false".utf8) { return .boolean(false) }
-        if isDateTime { return .dateTime }
+        if isDateTime { return .dateTime(String(decoding: text, as: UTF8.self)) }
         if let integer { return .integer(integer) }
         return float.map { .float($0) }
     }

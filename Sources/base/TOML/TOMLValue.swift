@@ -10,8 +10,8 @@ package struct TOMLValue: Equatable, Sendable {
         case integer(Int64)
         case float(Double)
         case boolean(Bool)
-        /// A date, a time or both; no configuration key accepts one.
-        case dateTime
+        /// A date, a time or both, as it is written; no configuration key accepts one.
+        case dateTime(String)
         case array([TOMLValue])
         case table(TOMLTable)
     }
@@ -76,14 +76,14 @@ extension TOMLTable {
 }
 
 extension TOMLValue {
-    /// The value in JSON, without its position; `null` for a date or time.
+    /// The value in JSON, without its position; a date, a time, `inf` and `nan` are strings.
     package var json: JSONValue {
         switch content {
         case .string(let text): .string(text)
         case .integer(let number): .integer(number)
-        case .float(let number): .number("\(number)")
+        case .float(let number): number.isFinite ? .number("\(number)") : .string("\(number)")
         case .boolean(let value): .bool(value)
-        case .dateTime: .null
+        case .dateTime(let text): .string(text)
         case .array(let elements): .array(elements.map(\.json))
         case .table(let table): .object(table.json)
         }

@@ -28,6 +28,26 @@ extension EndToEnd {
             #expect((object?["keys"]?.array?.count ?? 0) >= 5, "\(json)")
         }
 
+        @Test func `a value of any type is shown`() async throws {
+            let agent = try AgentUnderTest()
+            let rules = "allow           = [{ exe = \"/usr/bin/git\" }, { unit = \"a.service\" }]\n"
+            let values = "provider_values = { organization = \"acme\" }\n"
+            try agent.configure("[session.sso]\nprovider = \"okta\"\nclient_id = \"x\"\n" + values + rules)
+            let shown = try await agent.tokenctl("config", "show", "sso")
+            #expect(shown.standardOutput.contains(rules), "\(shown)")
+            try agent.home.makeDirectory("config/tokenagent/providers.d")
+            try agent.home.write(
+                "title = \"Mine\"\n[session]\nfrom = [1979-05-27, 07:32:00]\nfactor = inf\n",
+                to: "config/tokenagent/providers.d/mine.toml"
+            )
+            let provider = try await agent.tokenctl("providers", "mine")
+            #expect(
+                provider.standardOutput.contains("from = [\"1979-05-27\", \"07:32:00\"]\n"),
+                "\(provider)"
+            )
+            #expect(provider.standardOutput.contains("factor = \"inf\"\n"), "\(provider)")
+        }
+
         @Test func `a secret is hidden, and an unknown session is named`() async throws {
             let agent = try AgentUnderTest()
             try agent.configure(

@@ -75,7 +75,7 @@ private enum TOMLConformance {
         case (.boolean(let boolean), "bool"): boolean == Bool(text)
         case (.float(let float), "float"):
             float == Double(text) || float.isNaN && Double(text)?.isNaN == true
-        // The configuration has no dates, so the parser stores only the type.
+        // The configuration has no dates, so the parser does not compute their instants.
         case (.dateTime, "datetime"), (.dateTime, "datetime-local"), (.dateTime, "date-local"),
             (.dateTime, "time-local"):
             true

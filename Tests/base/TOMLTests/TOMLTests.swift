@@ -13,7 +13,7 @@ private func parse(_ text: String) throws(TOMLError) -> TOMLTable {
         ("\"a\\tb\"", TOMLValue.Content.string("a\tb")), ("'c:\\no'", .string("c:\\no")),
         ("42", .integer(42)),
         ("0xDEAD_beef", .integer(0xDEAD_BEEF)), ("3.5", .float(3.5)), ("true", .boolean(true)),
-        ("1979-05-27", .dateTime),
+        ("1979-05-27", .dateTime("1979-05-27")),
     ])
     func `a value is read as what it is`(text: String, expected: TOMLValue.Content) throws {
         #expect(try parse("v = \(text)\n")["v"]?.content == expected)

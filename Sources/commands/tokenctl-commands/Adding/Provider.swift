@@ -164,7 +164,8 @@ extension DraftLine {
         if let text = value.string {
             self.init(key, text)
         } else if let elements = value.array {
-            self.init(key, elements.compactMap(\.string))
+            guard !elements.isEmpty else { return nil }
+            self.init(key: key, value: "[" + elements.map(DraftLine.text).joined(separator: ", ") + "]")
         } else if let object = value.object {
             let members = object.members.compactMap { DraftLine($0.name, $0.value) }
             let texts = members.map { "\(SessionDraft.key($0.key)) = \($0.value)" }
