@@ -48,6 +48,43 @@ extension EndToEnd {
             #expect(provider.standardOutput.contains("factor = \"inf\"\n"), "\(provider)")
         }
 
+        @Test(arguments: [["XDG_CONFIG_HOME": "/nonexistent"], [:]])
+        func `the mistake in a provider's own file is said wherever the provider is named`(
+            other: [String: String]
+        ) async throws {
+            let scene = try await Scene()
+            let agent = scene.agent
+            try await agent.start()
+            let home = agent.home
+            for directory in ["providers.d", "sessions.d"] {
+                try home.makeDirectory("config/tokenagent/\(directory)")
+            }
+            let file = try home.write(
+                "title = \"Mine\"\nclientt = \"x\"\n[session]\nissuer = \"https://id.example\"\n",
+                to: "config/tokenagent/providers.d/mine.toml"
+            )
+            try home.write(
+                "[session.w]\nprovider = \"mine\"\nclient_id = \"x\"\n",
+                to: "config/tokenagent/sessions.d/w.toml"
+            )
+            let mistake = "\(file):2: clientt: unknown key; did you mean client?"
+            for arguments in [
+                ["config", "show", "w"], ["add", "mine"], ["add", "z", "--provider", "mine"], ["reload"],
+                ["providers", "mine"],
+            ] {
+                let refused = try await agent.tokenctl(arguments, extraEnvironment: other)
+                #expect(refused.status == 2 && refused.standardError.contains(mistake), "\(refused)")
+            }
+        }
+
+        @Test func `a mistake in the configuration is said, not that a session is missing`() async throws {
+            let agent = try AgentUnderTest()
+            try agent.configure("[session.w]\nissuer = \"https://id.example\"\nclientt = \"x\"\n")
+            let shown = try await agent.tokenctl("config", "show", "w")
+            let mistake = "\(agent.configurationPath):3: session.w.clientt: unknown key"
+            #expect(shown.status == 2 && shown.standardError.contains(mistake), "\(shown)")
+        }
+
         @Test func `a secret is hidden, and an unknown session is named`() async throws {
             let agent = try AgentUnderTest()
             try agent.configure(

@@ -5,14 +5,26 @@ import ArgumentParser
 import CommandCore
 import Glibc
 
+/// The argument of `--provider`, whose file is read once.
+struct ProviderArgument: ExpressibleByArgument {
+    let name: String
+    /// The kind of the provider's servers, or `nil` if no provider of this user has the name.
+    let kind: NewSessionServerKind?
+
+    init(argument: String) {
+        name = argument
+        kind = try? Provider.ifKnown(argument)?.kind
+    }
+}
+
 /// The options for the authorization server of a new session.
 struct ServerArguments: ParsableArguments {
     @Option(
         name: [.customLong("provider"), .customLong("preset")],
         help: ArgumentHelp("A provider, as tokenctl providers lists them.", valueName: "name"),
-        completion: .custom { _, _, _ in ((try? Provider.all()) ?? []).map(\.name) }
+        completion: .custom { _, _, _ in (try? Provider.list().providers?.compactMap(\.name)) ?? [] }
     )
-    var provider: String?
+    var provider: ProviderArgument?
 
     @Option(
         name: .customLong("value"),
@@ -87,11 +99,8 @@ struct ServerArguments: ParsableArguments {
     @Option(help: ArgumentHelp("The AWS region, for --kind aws_role or aws_sso.", valueName: "region"))
     var region: String?
 
-    /// The provider that was given, or `nil` if there is none of this name.
-    private var known: Provider? { provider.flatMap { try? Provider.named($0) } }
-
     /// The kind that was given or that other options imply.
-    var kindMeant: NewSessionServerKind { kind ?? (roleARN == nil ? known?.kind ?? .oidc : .awsRole) }
+    var kindMeant: NewSessionServerKind { kind ?? (roleARN == nil ? provider?.kind ?? .oidc : .awsRole) }
 
     /// The configuration key for ``endpoint``.
     private var endpointKey: String {

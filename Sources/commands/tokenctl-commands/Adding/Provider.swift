@@ -112,29 +112,46 @@ struct Provider: Sendable {
 }
 
 extension Provider {
-    private static let found = Result { () throws(AgentError) in
-        let run = try TokenagentRun(["--list-providers"])
-        guard let message = run.answer.flatMap({ ProviderListMessage($0) }) else { throw run.failure }
-        return message
-    }
-
-    /// All providers, in the order of their names.
+    /// Makes `tokenagent` read provider files, all or the one of `name`.
     ///
+    /// - Parameters:
+    ///   - name: The provider, or `nil` for all.
+    ///   - configuration: The configuration file of the agent, next to which the user's own provider files are, or `nil`
+    ///     for that of this user.
+    /// - Returns: The providers, and the errors of files that cannot be used.
     /// - Throws: ``AgentError`` if `tokenagent` is not installed.
-    static func all() throws(AgentError) -> [Provider] {
-        (try found.get().providers ?? []).map(Provider.init(_:))
+    static func list(
+        _ name: String? = nil,
+        beside configuration: String? = nil
+    ) throws(AgentError) -> ProviderListMessage {
+        let run = try TokenagentRun(
+            ["--list-providers"] + (configuration.map { ["--agent-config", $0] } ?? [])
+                + (name.map { ["--provider", $0] } ?? [])
+        )
+        guard let list = run.answer.flatMap({ ProviderListMessage($0) }) else { throw run.failure }
+        return list
     }
 
-    /// The errors of provider files that cannot be used.
-    static func problems() throws(AgentError) -> [ProblemMessage] { try found.get().problems ?? [] }
+    /// Returns the provider `name`, or `nil` if it has no file.
+    ///
+    /// - Throws: ``AgentError`` with the code `misconfigured` and the errors of the file if it cannot be used.
+    static func ifKnown(_ name: String, beside configuration: String? = nil) throws(AgentError) -> Provider? {
+        let list = try list(name, beside: configuration)
+        let problems = list.problems ?? []
+        guard problems.isEmpty else {
+            let complaints = problems.map { ConfigurationReport.complaint($0, in: "") }
+            throw AgentError(.misconfigured, complaints.joined(separator: "; "))
+        }
+        return list.providers?.first.map(Provider.init(_:))
+    }
 
     /// Returns the provider `name`.
     ///
-    /// - Throws: ``AgentError`` with the code `notFound` if there is none.
-    static func named(_ name: String) throws(AgentError) -> Provider {
-        let all = try all()
-        if let provider = all.first(where: { $0.name.bytewise == name.bytewise }) { return provider }
-        let nearest = WordSuggestion.question(about: name, among: all.map(\.name))
+    /// - Throws: ``AgentError`` with the code `notFound` if it has no file, or as ``ifKnown(_:beside:)``.
+    static func named(_ name: String, beside configuration: String? = nil) throws(AgentError) -> Provider {
+        if let provider = try ifKnown(name, beside: configuration) { return provider }
+        let all = try list(beside: configuration).providers ?? []
+        let nearest = WordSuggestion.question(about: name, among: all.compactMap(\.name))
         throw AgentError(
             .notFound,
             "no provider is named \"\(name)\"\(nearest)",

@@ -22,31 +22,26 @@ struct ProvidersCommand: ParsableCommand {
     @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
-        guard let name else { return try list() }
-        let provider = try Provider.named(name)
+        let configuration = agent.endpoint.runningAgent?.configuration
+        guard let name else { return try list(try Provider.list(beside: configuration)) }
+        let provider = try Provider.named(name, beside: configuration)
         if agent.wantsJSON { return try StandardOutput.json(provider.message.json) }
         for line in provider.description {
             try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
         }
     }
 
-    private func list() throws {
-        let all = try Provider.all()
-        let problems = try Provider.problems()
-        if agent.wantsJSON {
-            let message = ProviderListMessage {
-                $0.providers = all.map(\.message)
-                $0.problems = problems
-            }
-            return try StandardOutput.json(message.json)
-        }
+    private func list(_ message: ProviderListMessage) throws {
+        if agent.wantsJSON { return try StandardOutput.json(message.json) }
         for line in TextTable.lines(
             ["NAME", "PROVIDER"],
-            all.map { [$0.name, TerminalText.escaped($0.title)] }
+            (message.providers ?? []).map(Provider.init(_:)).map {
+                [$0.name, TerminalText.escaped($0.title)]
+            }
         ) {
             try StandardOutput.line(line)
         }
-        for problem in problems {
+        for problem in message.problems ?? [] {
             let line = ConfigurationReport.complaint(problem, in: problem.file ?? "")
             StandardError.write("tokenctl: \(TerminalText.escaped(line, longest: 8192))\n")
         }

@@ -34,10 +34,10 @@ struct SessionPrompts {
             resource: given.resource,
             authority: given.caFile.map { CopiedCAFile(AbsolutePath.orGiven($0), for: file) }
         )
-        if let name = given.provider {
-            server.provider = try Provider.named(name)
+        if let name = given.provider?.name {
+            server.provider = try Provider.named(name, beside: file.configuration)
         } else if !given.namesServer, command.grant.serviceAccountFile == nil {
-            switch try provider(for: file.name) {
+            switch try provider(for: file) {
             case .known(let provider): server.provider = provider
             case .issuer(let issuer): server.issuer = issuer
             }
@@ -107,9 +107,11 @@ struct SessionPrompts {
     /// or for the URL of an issuer.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if there is no terminal or the input is empty.
-    private func provider(for name: String) throws(AgentError) -> ProviderOrIssuer {
-        let all = try Provider.all()
-        if let provider = all.first(where: { $0.name.bytewise == name.bytewise }) { return .known(provider) }
+    private func provider(for file: SessionFile) throws(AgentError) -> ProviderOrIssuer {
+        if let provider = try Provider.ifKnown(file.name, beside: file.configuration) {
+            return .known(provider)
+        }
+        let all = (try Provider.list(beside: file.configuration).providers ?? []).map(Provider.init(_:))
         var choices = all
         var note = ""
         while true {
@@ -123,7 +125,7 @@ struct SessionPrompts {
                 kind: "issuer",
                 remedy: SessionPrompts.remedy
             )
-            if let provider = all.first(where: { $0.name.bytewise == answer.bytewise }) {
+            if let provider = try Provider.ifKnown(answer, beside: file.configuration) {
                 return .known(provider)
             }
             // A host name has a dot, a URL a colon, and the name of a provider neither.

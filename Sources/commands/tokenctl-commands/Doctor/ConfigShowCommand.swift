@@ -19,8 +19,15 @@ struct ConfigShowCommand: ParsableCommand {
     @OptionGroup var agent: AgentAndOutputOptions
 
     func run() throws {
-        let report = try ConfigurationReport(of: agent.endpoint.runningAgent?.configuration, about: name)
+        let configuration = agent.endpoint.runningAgent?.configuration
+        let report = try ConfigurationReport(ofAgent: configuration, about: name)
         guard let place = report.message.session, let line = place.line else {
+            let own = ConfigurationReport.sessionDirectory(nextTo: report.file) + "/\(name).toml"
+            let problem = report.message.problems?.first { !report.isUsable || $0.file == own }
+            if let problem {
+                let complaint = ConfigurationReport.complaint(problem, in: report.file)
+                throw AgentError(.misconfigured, complaint, remedy: .run("tokenctl config check"))
+            }
             throw AgentError(
                 .notFound,
                 "no session is named \"\(name)\" in the configuration",
@@ -34,7 +41,7 @@ struct ConfigShowCommand: ParsableCommand {
             let shown = entry.key == "client_secret" ? .string("(hidden)") : entry.value.json
             return Row(key: entry.key, value: DraftLine.text(of: shown), source: nil)
         }
-        let rows = own + (try provided(beside: table))
+        let rows = own + (try provided(beside: table, report.file))
         if agent.wantsJSON { return try StandardOutput.json(json(rows, file, line)) }
         let width = rows.map(\.key.utf8.count).max() ?? 0
         try StandardOutput.line("# \(TerminalText.escaped(file)), line \(line)")
@@ -66,9 +73,12 @@ struct ConfigShowCommand: ParsableCommand {
     }
 
     /// Returns the keys of the session's provider that the session does not set itself.
-    private func provided(beside table: TOMLTable) throws(AgentError) -> [Row] {
+    private func provided(
+        beside table: TOMLTable,
+        _ configuration: String
+    ) throws(AgentError) -> [Row] {
         guard case .string(let name)? = table["provider"]?.content else { return [] }
-        var provider = try Provider.named(name)
+        var provider = try Provider.named(name, beside: configuration)
         if case .table(let values)? = table["provider_values"]?.content {
             provider.fill(
                 values.entries.compactMap { entry in

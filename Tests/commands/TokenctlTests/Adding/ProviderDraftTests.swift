@@ -9,7 +9,9 @@ import Text
 
 /// The session files that `tokenctl add` writes for providers.
 struct ProviderDraftTests {
-    private static func all() throws -> [Provider] { try Provider.all() }
+    private static func all() throws -> [Provider] {
+        (try Provider.list().providers ?? []).map(Provider.init(_:))
+    }
 
     /// Returns the file of a session of the provider `name`, whose values are all `example`.
     private func draft(
