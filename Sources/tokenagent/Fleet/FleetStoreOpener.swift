@@ -94,7 +94,7 @@ struct FleetStoreOpener: Sendable {
                     .unavailable,
                     "fleet.fleet_key_credential: CREDENTIALS_DIRECTORY is not set",
                     remedy: .set(
-                        "LoadCredential=\(name):FILE in the agent's unit, or fleet.fleet_key_file, and restart the agent"
+                        "LoadCredential=\(name):FILE in the agent's unit, or fleet.fleet_key_file, then run tokenctl shutdown && tokenagent"
                     ),
                     isMistake: true
                 )

@@ -244,7 +244,7 @@ extension AgentAssembly {
             )
         }
         logger.warning(
-            "memory for keys not locked (set: ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit, and restart the agent)"
+            "memory for keys not locked (set: ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit, then run tokenctl shutdown && tokenagent)"
         )
         return false
     }

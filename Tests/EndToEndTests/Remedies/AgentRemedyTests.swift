@@ -144,7 +144,7 @@ extension EndToEnd {
         private static let ofFiles: [RemedyCase] = [
             RemedyCase(
                 name: "a configuration that a link leads out of the sandbox",
-                remedy: "after restarting the agent",
+                remedy: "tokenctl shutdown && tokenagent",
                 arguments: ["reload"],
                 prepare: { scene in
                     let moved = """

@@ -22,6 +22,8 @@ extension EndToEnd {
             var spoil = ""
             /// A shell script that does what the remedy says about files.
             var repair = ""
+            /// A shell command that sets the variables of the agent that the remedy starts.
+            var variables = ""
             /// A command that starts the agent.
             var wrapper = ""
             /// Arguments of the script that runs etcd.
@@ -178,19 +180,16 @@ extension EndToEnd {
             ),
             Mistake(
                 name: "a credential that the unit does not load",
-                remedy: "LoadCredential=key:FILE in the agent's unit, or fleet.fleet_key_file",
-                wrong: ["fleet_key_file": "", "fleet_key_credential": "\"key\""],
-                repair: "tokenctl shutdown && tokenagent"
+                remedy: "LoadCredential=key:FILE in the agent's unit, or fleet.fleet_key_file" + restart,
+                wrong: ["fleet_key_file": "", "fleet_key_credential": "\"key\""]
             ),
             Mistake(
                 name: "a credential that the unit loads then",
-                remedy: "LoadCredential=key:FILE in the agent's unit, or fleet.fleet_key_file",
+                remedy: "LoadCredential=key:FILE in the agent's unit, or fleet.fleet_key_file" + restart,
                 wrong: ["fleet_key_file": "", "fleet_key_credential": "\"key\""],
                 corrected: ["fleet_key_file": "", "fleet_key_credential": "\"key\""],
-                repair: """
-                    mkdir -m 700 loaded && cp -p fleet.key loaded/key && tokenctl shutdown \
-                    && CREDENTIALS_DIRECTORY="$PWD/loaded" tokenagent
-                    """
+                repair: "mkdir -m 700 loaded && cp -p fleet.key loaded/key",
+                variables: "export CREDENTIALS_DIRECTORY=\"$PWD/loaded\";"
             ),
             Mistake(
                 name: "a command that prints no key",
@@ -345,7 +344,7 @@ extension EndToEnd {
                 let words = found.text.split(separator: " ").map { $0 == "ROLE" ? "reader" : String($0) }
                 try await order(["ctl"] + words.dropFirst(), at: site)
             } else if let command = found.command {
-                try await shell(command)
+                try await shell("\(mistake.variables) \(command)")
             }
             var after = try await agent.tokenctl("fleet", "status")
             func isWorking() -> Bool {

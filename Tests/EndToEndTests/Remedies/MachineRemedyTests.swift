@@ -228,7 +228,8 @@ extension EndToEnd {
             // Enough for everything else.
             try await limit("\((size + 32_768) * 1024)")
             let refused = try await scene.agent.changeVault("POST", "slots", slot)
-            let remedy = "ulimit -v, or LimitAS= in the unit, to a higher limit, and restart the agent"
+            let remedy =
+                "ulimit -v, or LimitAS= in the unit, to a higher limit, then run tokenctl shutdown && tokenagent"
             #expect(refused.json?["error"]?.object?["remedy"]?.string == remedy, "\(refused.text)")
             try await limit("unlimited")
             #expect(try await scene.agent.changeVault("POST", "slots", slot).status == 200)
@@ -381,7 +382,7 @@ extension EndToEnd {
                 #expect(isReady, "\(scene.program.standardError)")
                 let doctor = try await scene.shell("tokenctl doctor")
                 #expect(
-                    (PrintedRemedy(doctor, holding: limit + ", and restart") != nil) == isTold,
+                    (PrintedRemedy(doctor, holding: limit + ", then run") != nil) == isTold,
                     "\(doctor)"
                 )
             }

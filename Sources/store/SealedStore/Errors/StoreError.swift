@@ -221,7 +221,9 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             .retry("with the secret of slot \(index), or after removing the slot")
         case .sessionsStored: .run("tokenctl vault slots add")
         case .outOfMemory:
-            .set("ulimit -v, or LimitAS= in the unit, to a higher limit, and restart the agent")
+            .set(
+                "ulimit -v, or LimitAS= in the unit, to a higher limit, then run tokenctl shutdown && tokenagent"
+            )
         }
     }
 }

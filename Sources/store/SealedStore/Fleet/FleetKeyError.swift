@@ -72,7 +72,9 @@ package enum FleetKeyError: Error, Equatable, Sendable {
         case .otherReadersFile:
             .retry("after moving the file away that ends in \(FleetKeyFile.readersSuffix)")
         case .outOfMemory:
-            .set("ulimit -v, or LimitAS= in the unit, to a higher limit, and restart the agent")
+            .set(
+                "ulimit -v, or LimitAS= in the unit, to a higher limit, then run tokenctl shutdown && tokenagent"
+            )
         }
     }
 }
