@@ -71,7 +71,7 @@ extension EndToEnd {
                 "--provider",
                 "keycloack",
                 says:
-                    "no provider is named \"keycloack\" (did you mean keycloak?)\n  Run: tokenctl providers\n"
+                    "no provider is named \"keycloack\"; did you mean keycloak?\n  Run: tokenctl providers\n"
             ),
             Bad(
                 "--kind",

@@ -147,13 +147,13 @@ extension Provider {
 
     /// Returns the provider `name`.
     ///
-    /// - Throws: ``AgentError`` with the code `notFound` if it has no file, or as ``ifKnown(_:beside:)``.
+    /// - Throws: ``AgentError`` with the code `badRequest` if it has no file, or as ``ifKnown(_:beside:)``.
     static func named(_ name: String, beside configuration: String? = nil) throws(AgentError) -> Provider {
         if let provider = try ifKnown(name, beside: configuration) { return provider }
         let all = try list(beside: configuration).providers ?? []
         let nearest = WordSuggestion.question(about: name, among: all.compactMap(\.name))
         throw AgentError(
-            .notFound,
+            .badRequest,
             "no provider is named \"\(name)\"\(nearest)",
             remedy: .run("tokenctl providers")
         )
