@@ -76,7 +76,8 @@ extension EndToEnd {
             Bad(
                 "--kind",
                 "saml",
-                says: ": oidc, oauth2, json, cognito, aws_role, aws_sso, github_app\n  See: tokenctl add --help\n"
+                says: ": oidc, oauth2, json, cognito, aws_role, aws_sso, github_app\n"
+                    + "  See: tokenctl add --help\n"
             ),
             Bad("--kind", "json", says: "--kind json requires --provider\n"),
             Bad(
