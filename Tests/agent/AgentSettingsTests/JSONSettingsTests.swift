@@ -82,6 +82,15 @@ struct JSONSettingsTests {
         #expect(backEnd.refreshURL == "https://api.example/auth/refresh")
     }
 
+    @Test func `an own address for refreshes needs no other`() throws {
+        let own = try backEnd("preset = \"signaling\"\nrefresh_url = \"https://api.example/r\"\n")
+        #expect(own.refreshURL == "https://api.example/r" && own.loginURL == nil && own.logoutURL == nil)
+        let all = ["login", "refresh", "logout"].map { "\($0)_url = \"https://api.example/\($0)\"\n" }
+            .joined()
+        let both = try backEnd("preset = \"ecall\"\nbase_url = \"https://other.example\"\n" + all)
+        #expect(both.logoutURL == "https://api.example/logout")
+    }
+
     private static let mistakesInAddresses: [(keys: String, complaint: String)] = [
         (
             "base_url = \"https://api.example\"",

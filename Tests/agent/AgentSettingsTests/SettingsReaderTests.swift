@@ -184,6 +184,9 @@ struct SettingsReaderTests {
         "prolong = { endpoint = \"https://x.example/\", parameters = { a = \"{access_token}\", b = \"{client_secret}\" } }",
         "revocation = { endpoint = \"https://id.example/\", method = \"GET\" }",
         "revocation = { endpoint = \"http://id.example/\" }",
+        "revocation = { endpoint = \"https://{client_id}.id.example/\" }",
+        "token_request = { names = { client_id = \"client_secret\" } }",
+        "token_request = { format = \"json\" }\nresources = [\"https://a.example\", \"https://b.example\"]",
         "revocation = { endpoint = \"https://id.example/\", format = \"path\" }",
     ])
     func `a difference that is none is a mistake`(key: String) {

@@ -136,6 +136,8 @@ struct ClientReader: SessionPartReading {
         case "issuer":
             if !table.has("issuer") {
                 table.report("client_assertion_audience", "\"issuer\" requires the key issuer")
+            } else if table.string("issuer").map(IssuerNameRules.isTemplate) == true {
+                table.report("client_assertion_audience", "\"issuer\" requires the issuer of one tenant")
             }
             return .issuer
         case let text?: return .other(text)

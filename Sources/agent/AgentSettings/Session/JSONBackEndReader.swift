@@ -9,7 +9,7 @@ struct JSONBackEndReader: SessionPartReading {
     /// The session's table.
     private(set) var table: TableReader
     private let home: String?
-    /// Whether an address contains `{base_url}`.
+    /// Whether the address for refreshes contains `{base_url}`.
     private var needsBase = false
 
     /// Creates a reader of `table`, in which `~/` means `home`.
@@ -26,9 +26,9 @@ struct JSONBackEndReader: SessionPartReading {
         let logout = address("logout_url", at: base)
         if !table.has("refresh_url") {
             table.report("refresh_url", "required: URL for refreshes, or base_url and preset")
-        } else if needsBase, !table.has("base_url") {
+        } else if !table.has("base_url"), needsBase {
             table.report("base_url", "required: the address before the paths of the preset")
-        } else if !needsBase, table.has("base_url") {
+        } else if table.has("base_url"), !table.has("preset"), !table.has("provider") {
             table.report("base_url", "has no effect without preset")
         }
         let codeStep = codeStep()
@@ -66,8 +66,8 @@ struct JSONBackEndReader: SessionPartReading {
     private mutating func address(_ key: String, at base: String?) -> String? {
         guard let text = table.string(key) else { return nil }
         guard text.bytewise.contains("{base_url}") else { return table.url(text, of: key)?.description }
-        needsBase = true
-        // Without a valid base_url, that is the error.
+        if key == "refresh_url" { needsBase = true }
+        // Without base_url, an own address for refreshes is enough.
         guard let base else { return nil }
         return table.url(PlaceholderText.filled(text) { $0 == "base_url" ? base : nil }.text, of: key)?
             .description

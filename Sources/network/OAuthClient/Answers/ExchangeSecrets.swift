@@ -139,7 +139,9 @@ final class ExchangeSecrets: Sendable {
     private func rememberCredentials(_ word: Substring) {
         remember(word.utf8)
         guard let pair = Base64.decoded(String(word)) else { return }
-        let secret = pair.drop { $0 != UInt8(ascii: ":") }.dropFirst()
+        let password = pair.drop { $0 != UInt8(ascii: ":") }.dropFirst()
+        // Some servers take the secret as the user name.
+        let secret = password.isEmpty ? pair.prefix { $0 != UInt8(ascii: ":") } : password
         remember(secret)
         guard let text = FormEncoding.decoded(String(decoding: secret, as: UTF8.self))?.first?.name else {
             return

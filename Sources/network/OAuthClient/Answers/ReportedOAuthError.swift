@@ -18,6 +18,15 @@ struct ReportedOAuthError: Equatable, Sendable {
         self.detail = detail.map { ServerText.cleaned($0, limit: 100) }
     }
 
+    /// The codes of RFC 6749 §5.2.
+    private static let standard: Set<ByteText> = [
+        "invalid_client", "invalid_grant", "invalid_request", "invalid_scope", "unauthorized_client",
+        "unsupported_grant_type",
+    ]
+
+    /// Whether the code is one of RFC 6749 §5.2.
+    var isStandard: Bool { ReportedOAuthError.standard.contains(code.bytewise) }
+
     /// The codes of RFC 8628 §3.5 that servers also write where a sentence for users belongs.
     private static let misplaced: Set<ByteText> = ["authorization_pending", "slow_down"]
 

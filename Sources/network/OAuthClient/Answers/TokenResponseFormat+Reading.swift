@@ -29,8 +29,16 @@ extension TokenResponseFormat {
     )
 
     /// Returns whether `object` itself has an access token and a refresh token.
+    ///
+    /// A token that is prolonged is both.
     func hasBothTokens(_ object: JSONObject) -> Bool {
-        [names.accessToken, names.refreshToken].allSatisfy { object[$0]?.string?.utf8.isEmpty == false }
+        [names.accessToken, prolongsAccessToken ? names.accessToken : names.refreshToken]
+            .allSatisfy { object[$0]?.string?.utf8.isEmpty == false }
+    }
+
+    /// Returns whether the envelope of `answer` has an access token.
+    func hasAccessToken(_ answer: JSONObject, isLogin: Bool) -> Bool {
+        paths(isLogin: isLogin).content(of: answer)?[names.accessToken]?.string?.utf8.isEmpty == false
     }
 
     /// Returns the refresh token in `object`, or `nil` if there is none.
@@ -106,18 +114,39 @@ extension TokenResponseFormat {
 
     /// Returns the error in the response of an OAuth server, or `nil` if there is none.
     ///
-    /// The code at ``errorCode`` counts first, and the value of the mark of a success is a code too.
-    func error(in answer: JSONObject, isLogin: Bool) -> ReportedOAuthError? {
+    /// A standard code counts first, unless the one at ``errorCode`` is a known one. The value of the mark of a
+    /// success is a code too.
+    ///
+    /// - Parameters:
+    ///   - answer: The response of the server.
+    ///   - isLogin: Whether it is the response to a login.
+    ///   - isSuccess: Whether its status is a success. Another one needs no mark to be an error.
+    ///   - known: The server's own codes with a meaning.
+    /// - Returns: The error, or `nil`.
+    func error(
+        in answer: JSONObject,
+        isLogin: Bool,
+        isSuccess: Bool = true,
+        known: [String] = []
+    ) -> ReportedOAuthError? {
         let layers = paths(isLogin: isLogin).layers(of: answer)
-        let isFailed = isUnsuccessful(answer)
+        let mark = success.flatMap { answer[$0.member] }
+        let isFailed = isUnsuccessful(answer) && (isSuccess || mark != nil)
         guard isFailed || layers.first?[names.accessToken]?.string == nil else {
             return layers.lazy.compactMap { ReportedOAuthError($0) }.first
         }
-        let placed = errorCode.flatMap { answer[$0] }.flatMap { $0.string ?? $0.literal }
-        if let placed, !placed.isEmpty { return ReportedOAuthError(placed, wordsFrom: answer) }
         let usual = layers.lazy.compactMap { ReportedOAuthError($0) }.first
+        if let placed = errorCode.flatMap({ answer[$0] }).flatMap({ $0.string ?? $0.literal }),
+            !placed.isEmpty
+        {
+            let isKnown = known.contains { $0.bytewise == placed.bytewise }
+            // Where a mark tells a success, the code of one is no error.
+            let isMarked = success != nil && !isUnsuccessful(answer)
+            if isKnown || !isMarked && usual?.isStandard != true {
+                return ReportedOAuthError(placed, wordsFrom: answer)
+            }
+        }
         guard isFailed, usual == nil else { return usual }
-        let mark = success.flatMap { answer[$0.member] }
         return ReportedOAuthError(mark?.string ?? mark?.literal ?? "unsuccessful", wordsFrom: answer)
     }
 

@@ -233,6 +233,11 @@ struct ClientAuthentication: Sendable {
         .set("client_id, the client secret, or client_authentication = \"\(method)\"")
     }
 
+    /// Whether the client sends its secret, so that Basic credentials may contain it too.
+    var sendsSecret: Bool {
+        if case .assertion = proof { false } else { sharedSecret != nil }
+    }
+
     /// Returns the client's Basic credentials (RFC 7617 §2), whatever the way to send its secret.
     func basicCredentials(_ memory: SealedMemory) throws(RefreshFailure) -> String {
         guard let secret = sharedSecret else { return basic(clientID.utf8, "".utf8) }

@@ -111,8 +111,13 @@ struct JSONLogin {
             )
             let object = answer.reply.jsonObject
             let paths = backEnd.rules.responses.paths(isLogin: true)
-            let isRefused = object.map { paths.hasError(in: $0) || paths.demandLogin(in: $0) } ?? false
-            guard answer.isSuccess, !isRefused, !answer.reply.isHTML else { throw server.failure(answer) }
+            let isRefused = object.map {
+                paths.hasError(in: $0) || paths.demandLogin(in: $0)
+                    || backEnd.rules.responses.isUnsuccessful($0)
+            }
+            guard answer.isSuccess, isRefused != true, !answer.reply.isHTML else {
+                throw server.failure(answer)
+            }
             let layers = object.map { paths.layers(of: $0) } ?? []
             return try CarriedMembers(step.carriedMembers, in: layers, from: answer.url, memory)
         } catch {

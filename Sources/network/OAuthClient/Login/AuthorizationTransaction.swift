@@ -84,12 +84,15 @@ final class AuthorizationTransaction: Sendable {
         if let audience = profile.audience { parameters.append(("audience", audience)) }
         for resource in profile.resources { parameters.append(("resource", resource)) }
         if let keyThumbprint { parameters.append(("dpop_jkt", keyThumbprint)) }
-        return parameters.map { (format.names[$0.0] ?? $0.0, $0.1) }
+        return parameters
     }
 
     /// Returns the URL for the user's browser, with the whole request in it.
     func address(at endpoint: EndpointURL, profile: ServerProfile) -> String {
-        AuthorizationTransaction.address(at: endpoint, parameters(profile))
+        AuthorizationTransaction.address(
+            at: endpoint,
+            parameters(profile).map { (format.names[$0.name] ?? $0.name, $0.value) }
+        )
     }
 
     /// Returns a URL like ``address(at:profile:)`` with other parameters.

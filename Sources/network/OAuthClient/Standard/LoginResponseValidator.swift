@@ -32,11 +32,16 @@ struct LoginResponseValidator {
         if let remark = server.profile.audienceRemark(on: answer, asked: nil) { remarks.append(remark) }
         var tokens = try server.tools.seal(answer, requestedAt: requestedAt, remarks: remarks)
         let renewal = tokens.refreshToken.map(RenewalMethod.refreshToken) ?? fallback
-        if case .refreshToken = renewal {} else { tokens.refreshToken = nil }
+        var renewalURL: String?
+        if case .refreshToken = renewal {
+            renewalURL = server.profile.dialect.renewalURL
+        } else {
+            tokens.refreshToken = nil
+        }
         return LoginGrant(
             tokens: tokens,
             renewal: renewal,
-            tokenEndpoint: server.profile.dialect.renewalURL ?? metadata.token.description,
+            tokenEndpoint: renewalURL ?? metadata.token.description,
             subject: (user?.subject).map { ServerText.cleaned($0, limit: 255) },
             account: (user?.account).map { ServerText.cleaned($0, limit: 255) }
         )

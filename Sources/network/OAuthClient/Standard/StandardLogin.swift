@@ -90,7 +90,8 @@ struct StandardLogin {
         fallback: RenewalMethod
     ) async throws(RefreshFailure) -> LoginGrant {
         var (answer, requestedAt) = try await endpoint.send(form)
-        if let first = profile.dialect.prolonging?.first {
+        // An imported token has been prolonged before.
+        if !endpoint.isRenewal, let first = profile.dialect.prolonging?.first {
             let kept = answer.kept
             (answer, requestedAt) = try await server.prolonged(answer.accessToken, by: first)
             answer.kept.merge(kept) { new, _ in new }

@@ -34,7 +34,10 @@ struct StandardRefresh {
         do throws(TokenEndpoint.TokenRequestError) {
             return try await renew(at: url, metadata)
         } catch {
-            guard error.endpointIsMissing, let moved = await movedURL(from: url) else { throw error }
+            // An endpoint for refreshes alone is configured, and in no metadata.
+            guard error.endpointIsMissing, server.profile.dialect.renewalURL == nil || refreshToken == nil,
+                let moved = await movedURL(from: url)
+            else { throw error }
             return try await renew(at: moved, metadata)
         }
     }

@@ -16,8 +16,9 @@ extension StandardServer {
 
     /// Returns a sender of refreshes, which is `endpoint` but for its URL and the form of requests.
     func renewing(at endpoint: TokenEndpoint) throws(RefreshFailure) -> TokenEndpoint {
-        guard let url = try renewalURL() else { return endpoint }
         var endpoint = endpoint
+        endpoint.isRenewal = true
+        guard let url = try renewalURL() else { return endpoint }
         endpoint.url = url
         endpoint.publicAddressOnly = false
         if let request = profile.dialect.prolonging?.request { endpoint.take(request) }

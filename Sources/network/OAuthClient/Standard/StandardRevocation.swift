@@ -71,9 +71,11 @@ struct StandardRevocation {
         by format: RevocationFormat,
         _ authentication: ClientAuthentication
     ) async throws(RefreshFailure) -> RevocationOutcome {
-        let isAccess = format.token == .accessToken || server.profile.dialect.prolonging != nil
-        guard let token = isAccess ? tokens.accessToken : tokens.refreshToken else {
-            let kind = isAccess ? "access token" : "refresh token"
+        // A token that is prolonged is both.
+        let isBoth = server.profile.dialect.prolonging != nil
+        let wanted = format.token == .accessToken ? tokens.accessToken : tokens.refreshToken
+        guard let token = wanted ?? (isBoth ? tokens.refreshToken ?? tokens.accessToken : nil) else {
+            let kind = format.token == .accessToken ? "access token" : "refresh token"
             return .unsupported("the server revokes only by the \(kind), which the session does not have")
         }
         let text = try tools.memory.text(of: token)
@@ -87,17 +89,36 @@ struct StandardRevocation {
         request.headers = [("accept", "application/json")]
         if format.placement == .bearer {
             request.headers.append(("authorization", "Bearer " + text))
-        } else if authentication.sharedSecret != nil {
+        } else if authentication.sendsSecret {
             request.headers.append(("authorization", try authentication.basicCredentials(tools.memory)))
         }
         switch format.placement {
         case .form: request.form = FormBody([(format.name, text)])
         case .json: request.json = JSONRequestBody { $0.add(format.name, text) }
-        case .bearer, .path: request.form = request.deletes ? nil : FormBody()
+        case .bearer, .path:
+            // An empty body has no media type.
+            request.format.placement = .query
+            if !request.deletes { request.form = FormBody() }
         }
         let reply = try await tools.send(request)
-        // The token is unknown: it is not valid any more.
-        guard reply.status != 404 else { return .revoked }
+        // The server knows the client, and no such token: it is not valid any more.
+        if reply.status == 404, authentication.sendsSecret,
+            request.deletes && format.placement != .bearer || format.placement == .path
+        {
+            return .revoked
+        }
+        let responses = server.profile.dialect.responses
+        if let object = reply.jsonObject, responses.isUnsuccessful(object),
+            let error = responses.error(
+                in: object,
+                isLogin: false,
+                isSuccess: (200..<300).contains(reply.status)
+            ), !RevocationFormat.codesOfInvalidTokens.contains(error.code.bytewise)
+        {
+            var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
+            answer.error = error
+            throw FailureClassification.classify(answer, from: request.url.hostAndPort)
+        }
         return try judge(reply, request.url)
             ? .revoked : .unsupported("\(request.url.hostAndPort) did not revoke the token")
     }

@@ -17,6 +17,8 @@ struct TokenEndpoint: Sendable {
     var showsPassword = false
     /// Whether the requests refresh tokens.
     var isRefresh = false
+    /// Whether the requests renew tokens, at a refresh or when a refresh token is imported.
+    var isRenewal = false
     /// Whether the requests exchange tokens (RFC 8693).
     var isExchange = false
     var dialect = ServerDialect()
@@ -120,7 +122,7 @@ struct TokenEndpoint: Sendable {
             try await authentication.prove(&request, tools, at: time)
             guard let prover else { return request }
             let tokenRequest = ProofRequest(
-                method: "POST",
+                method: dialect.requests.placement == .get ? "GET" : "POST",
                 target: url.proofTarget,
                 nonce: tools.proofNonces[url]
             )
@@ -174,15 +176,23 @@ struct TokenEndpoint: Sendable {
     /// - Throws: The classified failure if there is no token response.
     private func read(_ reply: ServerResponse) throws(RefreshFailure) -> TokenResponse {
         let format = dialect.responses
-        let found = TokenResponseBody(reply, format, isLogin: !isRefresh)
-        let error = found.flatMap { format.error(in: $0.object, isLogin: !isRefresh) }
+        let found = TokenResponseBody(reply, format, isLogin: !isRenewal)
+        let error = found.flatMap {
+            format.error(
+                in: $0.object,
+                isLogin: !isRenewal,
+                isSuccess: (200..<300).contains(reply.status),
+                known: dialect.loginOverCodes
+            )
+        }
         if reply.status == 200 || reply.status == 201, let found, error == nil,
-            !ReportedOAuthError.isNamed(in: found.object, besides: format.names)
+            format.hasAccessToken(found.object, isLogin: !isRenewal)
+                || !ReportedOAuthError.isNamed(in: found.object, besides: format.names)
         {
             do throws(TokenResponse.Problem) {
                 var answer = try format.tokens(
                     in: found.object,
-                    isLogin: !isRefresh,
+                    isLogin: !isRenewal,
                     isBound: prover != nil,
                     isExchanged: isExchange
                 )
@@ -210,11 +220,13 @@ struct TokenEndpoint: Sendable {
     private func leftover(of reply: ServerResponse, requestedAt: Instant) -> RescuableRefreshToken? {
         let format = dialect.responses
         guard (200..<300).contains(reply.status),
-            let object = TokenResponseBody(reply, format, isLogin: !isRefresh)?.object,
-            format.error(in: object, isLogin: !isRefresh) == nil
+            let object = TokenResponseBody(reply, format, isLogin: !isRenewal)?.object,
+            !format.paths(isLogin: !isRenewal).layers(of: object).contains(where: {
+                ReportedOAuthError($0) != nil
+            })
         else { return nil }
         return RescuableRefreshToken(
-            format.leftover(in: object, isLogin: !isRefresh),
+            format.leftover(in: object, isLogin: !isRenewal),
             format,
             requestedAt: requestedAt
         )

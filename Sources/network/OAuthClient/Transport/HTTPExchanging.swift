@@ -56,9 +56,10 @@ struct OutgoingRequest: Sendable {
     var target: String {
         var parts = [url.query].compactMap(\.self)
         if hasParametersInURL, let form {
-            parts.append(
-                unsafe form.withBytes(names: format.names) { unsafe String(decoding: $0, as: UTF8.self) }
-            )
+            let text = unsafe form.withBytes(names: format.names) {
+                unsafe String(decoding: $0, as: UTF8.self)
+            }
+            if !text.isEmpty { parts.append(text) }
         }
         return (url.path.isEmpty ? "/" : url.path) + (parts.isEmpty ? "" : "?" + parts.joined(separator: "&"))
     }

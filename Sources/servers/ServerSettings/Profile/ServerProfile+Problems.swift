@@ -54,7 +54,8 @@ extension ServerProfile {
     package var otherProblems: [ServerProfileError] {
         authorization.problems + scopes.compactMap(Self.scopeProblem)
             + resources.compactMap(Self.resourceProblem) + trust.problems
-            + [userAgentProblem].compactMap(\.self) + dialect.problems(hasSecret: client.proof.secret != nil)
+            + [userAgentProblem, resourcesProblem].compactMap(\.self)
+            + dialect.problems(hasSecret: client.proof.secret != nil)
     }
 
     /// The maximum number of bytes.
@@ -72,6 +73,12 @@ extension ServerProfile {
             "user_agent",
             "must be printable ASCII, at most \(Self.maximumUserAgentLength) bytes"
         )
+    }
+
+    /// The error of resources that cannot be sent, or `nil` if there is none.
+    private var resourcesProblem: ServerProfileError? {
+        guard resources.count > 1, dialect.requests.placement == .json else { return nil }
+        return ServerProfileError("resources", "must be one with token_request.format = \"json\"")
     }
 
     private var nameProblem: ServerProfileError? {

@@ -171,6 +171,11 @@ package struct RevocationFormat: Hashable, Sendable {
         self.name = name
     }
 
+    /// The codes by which servers say that a token is not valid any more.
+    package static let codesOfInvalidTokens: Set<ByteText> = [
+        "invalid_auth", "invalid_grant", "invalid_token", "not_authed", "token_expired", "token_revoked",
+    ]
+
     /// Returns the URL with the token and the client ID filled in.
     package func address(of token: String, client: String) -> String {
         let values = ["token": token, "client_id": client]
@@ -178,6 +183,11 @@ package struct RevocationFormat: Hashable, Sendable {
     }
 
     fileprivate var problems: [ServerProfileError] {
+        // In a host, a token would be told to resolvers.
+        let origins = ["x", "y"].map { try? EndpointURL(address(of: $0, client: $0)).origin }
+        guard origins[0] == origins[1] else {
+            return [ServerProfileError("revocation", "{token} and {client_id} may only be in the path")]
+        }
         let hasToken = endpoint.bytewise.contains("{token}")
         guard hasToken != (placement == .path) else { return [] }
         let message =

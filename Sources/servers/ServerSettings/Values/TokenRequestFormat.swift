@@ -63,7 +63,9 @@ package struct TokenRequestFormat: Hashable, Sendable {
     package static func problems(ofNames names: [String: String], besides own: Set<ByteText>) -> [String] {
         let unknown = names.keys.sorted().filter { !own.contains($0.bytewise) }
         let invalid = names.values.sorted().filter { $0.isEmpty || !$0.utf8.allSatisfy(\.isVisibleASCII) }
-        let isDouble = Set(names.values.map(\.bytewise)).count < names.count
+        let kept = own.subtracting(names.keys.map(\.bytewise))
+        let new = Set(names.values.map(\.bytewise))
+        let isDouble = new.count < names.count || !new.isDisjoint(with: kept)
         return unknown.map { "requests have no parameter \($0)" }
             + invalid.map { "\"\($0)\" is not a parameter name" }
             + (isDouble ? ["must not use a name twice"] : [])

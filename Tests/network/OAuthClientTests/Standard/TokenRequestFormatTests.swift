@@ -111,6 +111,70 @@ struct TokenRequestFormatTests {
         #expect(bench.exchange.sent.map(\.url) == ["https://tokens.example/refresh"])
     }
 
+    @Test func `an endpoint for refreshes that is missing gets the refresh token once`() async throws {
+        let bench = try bench { $0.refreshEndpoint = "https://tokens.example/refresh" }
+        bench.exchange.expect("https://tokens.example/refresh", status: 404, "")
+        #expect(try await bench.refresh(tokenEndpoint: endpoint).failure?.kind == .busy)
+        #expect(bench.exchange.sent.count == 1)
+    }
+
+    @Test func `the client's own grant does not go to the endpoint for refreshes`() async throws {
+        var profile = ServerProfile.fixed(scopes: [])
+        profile.flow = .clientCredentials
+        profile.client.proof = .secret(.command(["x"]), .post)
+        profile.dialect.refreshEndpoint = "https://tokens.example/refresh"
+        let bench = try Bench(profile, commands: ScriptedCommands(prints: "s"))
+        bench.exchange.expect(endpoint, #"{"access_token":"a"}"#)
+        let outcome = await bench.server.logIn(
+            LoginRequest(flow: .clientCredentials),
+            conversation: ScriptedPerson(memory: bench.memory)
+        )
+        #expect(outcome.granted?.tokenEndpoint == endpoint)
+    }
+
+    @Test func `an imported token is prolonged, not exchanged again`() async throws {
+        let parameters = ["token": "{access_token}"]
+        let bench = try bench {
+            $0.prolonging = TokenProlonging(
+                TokenProlonging.Request(
+                    endpoint: "https://graph.example/refresh",
+                    usesGet: true,
+                    parameters: parameters
+                ),
+                first: TokenProlonging.Request(
+                    endpoint: "https://graph.example/long",
+                    usesGet: true,
+                    parameters: parameters
+                )
+            )
+            $0.responses.prolongsAccessToken = true
+        }
+        bench.exchange.expect("https://graph.example/refresh", #"{"access_token":"at-2"}"#)
+        let outcome = await bench.server.logIn(
+            LoginRequest(flow: .import, secret: try bench.secret("at-1")),
+            conversation: ScriptedPerson(memory: bench.memory)
+        )
+        #expect(outcome.granted?.tokenEndpoint == "https://graph.example/refresh", "\(outcome)")
+    }
+
+    @Test func `a proof of possession names the method of the request`() async throws {
+        var profile = ServerProfile.fixed()
+        profile.bindsTokens = true
+        profile.dialect.requests.placement = .get
+        let bench = try Bench(profile)
+        bench.exchange.expect(endpoint, #"{"access_token":"at","token_type":"DPoP"}"#)
+        let key = try ProofKey.make(in: bench.memory)
+        let request = RefreshRequest(
+            attempt: AttemptNumber(rawValue: 1),
+            renewal: .refreshToken(try bench.secret("rt")),
+            variant: .primary,
+            proofKey: key
+        )
+        #expect(await bench.server.refresh(request).granted != nil)
+        let proof = try #require(ReadProof(bench.exchange.sent.first?.headers["dpop"]))
+        #expect(proof.claims["htm"] == "GET")
+    }
+
     @Test func `a refresh token does not go to another server than that of the login`() async throws {
         let bench = try bench { $0.refreshEndpoint = "https://evil.example/refresh" }
         let failure = try await bench.refresh(tokenEndpoint: endpoint).failure
@@ -218,6 +282,60 @@ struct TokenRequestFormatTests {
             )
         )
         return (try #require(bench.exchange.sent.first), outcome)
+    }
+
+    private func outcome(
+        of format: RevocationFormat,
+        _ body: String,
+        status: Int,
+        proof: ClientProof = .secret(.command(["x"]), .post)
+    ) async throws -> (RevocationOutcome, ScriptedExchange.Sent?) {
+        let bench = try bench(secret: proof) {
+            $0.revocation = format
+            $0.responses.success = JSONPath(["ok"]).map { TokenResponseFormat.SuccessMark($0, "true") }
+        }
+        bench.exchange.always(format.address(of: "at", client: "cli"), .json(body, status: status))
+        let outcome = await bench.server.revoke(
+            RevocationRequest(refreshToken: nil, accessToken: try bench.secret("at", .accessToken))
+        )
+        return (outcome, bench.exchange.sent.first)
+    }
+
+    @Test func `only what says so is a revocation`() async throws {
+        var format = RevocationFormat(
+            endpoint: "https://tokens.example/revoke",
+            method: .post,
+            token: .accessToken,
+            placement: .form,
+            name: "token"
+        )
+        for (body, status) in [
+            (#"{"ok":false,"error":"fatal_error"}"#, 200), ("", 404), (#"{"ok":true}"#, 500),
+        ] {
+            let (outcome, _) = try await outcome(of: format, body, status: status)
+            #expect(outcome != .revoked, "\(status) \(body)")
+        }
+        for body in [#"{"ok":true}"#, #"{"ok":false,"error":"token_revoked"}"#, ""] {
+            let (outcome, _) = try await outcome(of: format, body, status: 200)
+            #expect(outcome == .revoked, "\(body)")
+        }
+        format.method = .delete
+        #expect(try await outcome(of: format, "", status: 404).0 == .revoked)
+        #expect(try await outcome(of: format, "", status: 404, proof: .none).0 != .revoked)
+    }
+
+    /// With assertions, a secret signs and is not sent.
+    @Test func `a secret that is not to be sent is not sent at a logout either`() async throws {
+        let format = RevocationFormat(
+            endpoint: "https://tokens.example/revoke",
+            method: .post,
+            token: .accessToken,
+            placement: .json,
+            name: "token"
+        )
+        let proof = ClientProof.secretAssertion(.command(["x"]), .endpoint)
+        let (_, sent) = try await outcome(of: format, "", status: 200, proof: proof)
+        #expect(sent != nil && sent?.headers["authorization"] == nil)
     }
 
     @Test func `a revocation has the server's own form`() async throws {

@@ -55,6 +55,72 @@ struct TokenResponseFormatTests {
         #expect(try bench.text(rescued.refreshToken) == "r")
     }
 
+    /// Responses to a refresh whose new refresh token must not be lost, though they cannot be used.
+    @Test(
+        arguments: [
+            #"{"code":0,"result":{"access_token":"a","refresh_token":"r"}}"#,
+            #"{"code":0,"data":{"refresh_token":"r"}}"#,
+            #"{"data":{"access_token":"a","refresh_token":"r"}}"#,
+            #"{"code":7,"data":{"access_token":"a","refresh_token":"r"}}"#,
+        ]
+    )
+    func `a new refresh token is kept, whatever a code says`(body: String) async throws {
+        let (outcome, bench) = try await outcome(body) {
+            $0.responses.envelope = JSONPath(["data"])
+            $0.responses.errorCode = JSONPath(["code"])
+            $0.responses.success = JSONPath(["code"]).map { TokenResponseFormat.SuccessMark($0, "0") }
+        }
+        guard case .unusable(_, let rescued) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(try bench.text(rescued.refreshToken) == "r")
+    }
+
+    @Test func `tokens in an envelope are granted, whatever stands beside it`() async throws {
+        let body = #"{"data":{"access_token":"a"},"error":{"code":"ok"}}"#
+        let (outcome, _) = try await outcome(body) {
+            $0.responses.envelope = JSONPath(["data"])
+            $0.responses.success = JSONPath(["error", "code"]).map {
+                TokenResponseFormat.SuccessMark($0, "\"ok\"")
+            }
+        }
+        #expect(outcome.granted != nil, "\(outcome)")
+    }
+
+    @Test func `a gateway's response lacks the mark, and ends nothing`() async throws {
+        let (outcome, _) = try await outcome(#"{"message":"Forbidden"}"#, status: 403) {
+            $0.responses.success = JSONPath(["ok"]).map { TokenResponseFormat.SuccessMark($0, "true") }
+        }
+        #expect(outcome.failure?.kind == .busy)
+    }
+
+    @Test func `a standard code counts more than a number that nobody knows`() async throws {
+        let body = #"{"error":"invalid_grant","code":20014}"#
+        for (known, kind, code) in [
+            ([], FailureClass.grantDead, "invalid_grant"), (["20014"], .grantDead, "20014"),
+        ] {
+            let (outcome, _) = try await outcome(body, status: 400) {
+                $0.responses.errorCode = JSONPath(["code"])
+                $0.loginOverCodes = known
+            }
+            #expect(outcome.failure?.kind == kind && outcome.failure?.code == code)
+        }
+    }
+
+    @Test func `an imported refresh token is renewed as at a refresh`() async throws {
+        var profile = ServerProfile.fixed(scopes: [])
+        profile.dialect.responses.loginEnvelope = JSONPath(["authed_user"])
+        profile.dialect.refreshEndpoint = "https://tokens.example/refresh"
+        let bench = try Bench(profile)
+        bench.exchange.expect("https://tokens.example/refresh", #"{"access_token":"a","refresh_token":"r"}"#)
+        let outcome = await bench.server.logIn(
+            LoginRequest(flow: .import, secret: try bench.secret("old")),
+            conversation: ScriptedPerson(memory: bench.memory)
+        )
+        #expect(try bench.text(outcome.granted?.tokens.refreshToken) == "r", "\(outcome)")
+    }
+
     @Test func `the login's response may have another envelope`() async throws {
         var profile = ServerProfile.fixed(scopes: [])
         profile.flow = .clientCredentials
