@@ -42,6 +42,7 @@ actor KeySetCache {
     ///   - token: The token, of which only the signature is verified.
     ///   - algorithm: The algorithm in the header, already accepted.
     ///   - url: The URL of the key set.
+    ///   - servesTenants: Whether the issuer is a template, so that a key may be for one tenant only.
     ///   - publicAddressOnly: See ``OutgoingRequest/publicAddressOnly``.
     /// - Returns: The result.
     /// - Throws: The reason the key set cannot be fetched.
@@ -49,18 +50,22 @@ actor KeySetCache {
         on token: JWTParts,
         _ algorithm: SignatureAlgorithm,
         at url: EndpointURL,
+        servesTenants: Bool = false,
         publicAddressOnly: Bool
     ) async throws(RefreshFailure) -> Verdict {
-        let identifier = token.header["kid"]?.string
+        func candidates(_ keys: KeySet) -> [KeySet.Key] {
+            keys.candidates(identifier: token.header["kid"]?.string, algorithm: algorithm)
+                .filter { !servesTenants || $0.isForIssuer(of: token) }
+        }
         var tried: [KeySet.Key] = []
         if let known, known.url == url, tools.timekeeper.now - known.at < KeySetCache.lifetime {
-            tried = known.keys.candidates(identifier: identifier, algorithm: algorithm)
+            tried = candidates(known.keys)
             for key in tried where algorithm.verify(token, with: key.material) { return .verified }
             guard mayLookAgain else { return tried.isEmpty ? .noKey : .refused }
         }
         let keys = try await fetch(url, publicAddressOnly: publicAddressOnly)
         known = (keys, url, tools.timekeeper.now)
-        let found = keys.candidates(identifier: identifier, algorithm: algorithm)
+        let found = candidates(keys)
         for key in found where !tried.contains(key) {
             if algorithm.verify(token, with: key.material) { return .verified }
         }

@@ -169,6 +169,7 @@ struct IDTokenVerifier: Sendable {
                 on: token,
                 algorithm,
                 at: url,
+                servesTenants: rules.issuer.map(IssuerNameRules.isTemplate) ?? false,
                 publicAddressOnly: metadata.publicAddressOnly(url)
             )
         } catch {

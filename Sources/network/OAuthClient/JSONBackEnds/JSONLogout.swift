@@ -31,7 +31,7 @@ struct JSONLogout {
     private func logOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
         guard let accessToken = tokens.accessToken else { return try await renewAndLogOut(at: address) }
         let answer = try await post(accessToken, tokens.refreshToken, to: address)
-        if answer.isSuccess { return .revoked }
+        if isDone(answer) { return .revoked }
         guard tokens.refreshToken != nil, answer.reply.status == 401, asksForRefresh(answer.reply) else {
             throw server.failure(answer)
         }
@@ -53,12 +53,17 @@ struct JSONLogout {
         do throws(RefreshFailure) {
             let newest = renewed.refreshToken ?? refreshToken
             let answer = try await post(renewed.accessToken, newest, to: address)
-            if answer.isSuccess { return .revoked }
+            if isDone(answer) { return .revoked }
             throw server.failure(answer)
         } catch {
             guard error.kind != .sessionOver else { throw error }
             return renewed.refreshToken == nil ? RevocationOutcome(error) : .refused(error)
         }
+    }
+
+    /// Returns whether the server says that the session is over.
+    private func isDone(_ answer: JSONServer.Answer) -> Bool {
+        answer.isSuccess && answer.reply.jsonObject.map(rules.responses.isUnsuccessful) != true
     }
 
     private func post(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import Text
 import TokenCore
 
@@ -15,7 +16,20 @@ struct KeySet: Equatable, Sendable {
         var identifier: ByteText?
         /// The `alg`, if the key is for one algorithm only.
         var algorithm: ByteText?
+        /// The issuer that the key is for, which may be a template of tenants, or `nil` if it is for all.
+        ///
+        /// Microsoft publishes it, and requires the comparison where one key set serves many tenants.
+        var issuer: String?
         var material: Material
+
+        /// Returns whether the key is for the issuer of `token`.
+        func isForIssuer(of token: JWTParts) -> Bool {
+            guard let issuer else { return true }
+            let tenant = token.claims["tid"]?.string ?? ""
+            return token.claims["iss"]?.string.map {
+                IssuerNameRules.isName($0, of: issuer, tenant: tenant)
+            } ?? false
+        }
     }
 
     /// The numbers of a key, in base64url as published.
@@ -49,6 +63,7 @@ struct KeySet: Equatable, Sendable {
         return Key(
             identifier: jwk["kid"]?.string?.bytewise,
             algorithm: jwk["alg"]?.string?.bytewise,
+            issuer: jwk["issuer"]?.string,
             material: material
         )
     }

@@ -192,6 +192,16 @@ struct JSONServerTests {
         #expect(sent.json == JSONObject())
     }
 
+    @Test func `a logout that the back end refuses with a success is none`() async throws {
+        var rules = JSONRules.signaling
+        rules.responses.success = JSONPath(["ok"]).map { TokenResponseFormat.SuccessMark($0, "true") }
+        let bench = try bench(rules)
+        bench.exchange.expect(JSONServerTests.logout, #"{"ok":false,"code":"busy"}"#)
+        #expect(try await bench.revoke() != .revoked)
+        bench.exchange.expect(JSONServerTests.logout, #"{"ok":true}"#)
+        #expect(try await bench.revoke() == .revoked)
+    }
+
     @Test func `a back end that wants the refresh token gets it at logout`() async throws {
         let bench = try bench(.ecall)
         bench.exchange.expect(JSONServerTests.logout, "{}")
