@@ -17,7 +17,8 @@ struct Doctor {
         } catch {
             return [Finding(.problem, "socket path", error.message, remedy: error.remedy)]
         }
-        let known = [socketPath(path)] + directory(of: path) + agent() + ports()
+        let (checks, about) = agent()
+        let known = [socketPath(path)] + directory(of: path) + checks + ports(about)
         return known.contains { $0.name == "clock" } ? known : known + [clock()]
     }
 
@@ -100,16 +101,17 @@ struct Doctor {
         return Finding(.ok, "clock", now)
     }
 
-    private func agent() -> [Finding] {
+    /// Checks the agent, and returns what it says of itself, or `nil` if it does not answer.
+    private func agent() -> ([Finding], AgentMessage?) {
         var running = endpoint
         running.mayStartAgent = false
         do {
             var agent = try running.connect()
             let about: AgentMessage = try agent.message(AgentRequest(.get), timeout: .seconds(5))
-            return [reached(about), version(about), lock(about)] + otherStore(of: about) + ownChecks(&agent)
-                + sessions(&agent)
+            let findings = [reached(about), version(about), lock(about)] + otherStore(of: about)
+            return (findings + ownChecks(&agent) + sessions(&agent), about)
         } catch {
-            return unreached(error)
+            return (unreached(error), nil)
         }
     }
 
@@ -185,8 +187,15 @@ struct Doctor {
     }
 
     /// Finds ports of configured listeners that another user owns and so receives the requests of programs.
-    private func ports() -> [Finding] {
-        let tables = try? ConfiguredListenersReader(endpoint: endpoint).read()
+    ///
+    /// An agent that has not answered is not asked again.
+    private func ports(_ about: AgentMessage?) -> [Finding] {
+        let reader = ConfiguredListenersReader(
+            endpoint: endpoint,
+            agentFile: about?.configuration,
+            asksAgent: false
+        )
+        let tables = try? reader.read()
         return (tables?.listeners ?? []).compactMap { table in
             guard let listen = table.listen, let owner = PortOwnerLookup(listen)?.owner, owner != geteuid()
             else {

@@ -11,6 +11,10 @@ struct ConfiguredListenersReader {
     let endpoint: AgentEndpoint
     /// The configuration file, or `nil` for the file of the running agent, or else of this user.
     var file: String?
+    /// The configuration file of the running agent, if it has been asked before.
+    var agentFile: String?
+    /// Whether to ask the running agent for its configuration file.
+    var asksAgent = true
     /// The proxy that is served in place of the tables; the configuration need not have tables or the
     /// session.
     var proxy: AdHocProxy?
@@ -26,7 +30,8 @@ struct ConfiguredListenersReader {
     func read() throws(AgentError) -> ListenersSetupMessage {
         // Ask the agent for the session, because a forwarded agent may have the sessions of another host.
         let session = try proxy?.session(at: endpoint)
-        let ofAgent = file == nil ? endpoint.runningAgent?.configuration : nil
+        let asked = asksAgent && file == nil ? endpoint.runningAgent?.configuration : nil
+        let ofAgent = file == nil ? agentFile ?? asked : nil
         let run = try TokenagentRun(
             ["--list-listeners"] + (file.map { ["--config", $0] } ?? [])
                 + (ofAgent.map { ["--agent-config", $0] } ?? [])
