@@ -21,7 +21,7 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
             try? TokenResponse(object, TokenResponseFormat(.camelCase))
         },
         ProcessorTime.limited("a wrapped answer") {
-            try? wrappedRules.responses.tokens(in: object, isLogin: false)
+            try? wrappedRules.responses.tokens(in: object)
         },
         ProcessorTime.limited("a saved answer") { savedTokens(bytes) },
         ProcessorTime.limited("a pool's answer") { try? TokenResponse(object, .cognito) },

@@ -134,7 +134,7 @@ struct JSONSettingsTests {
         let rules = try backEnd(keys).rules
         #expect(rules.responses.envelope == JSONPath(steps))
         #expect(rules.responses.errorCode == JSONPath(steps))
-        #expect(try settings(keys).sessions.first?.jsonResponsePaths == rules.responses.paths(isLogin: false))
+        #expect(try settings(keys).sessions.first?.jsonResponsePaths == rules.responses.paths)
     }
 
     @Test(arguments: ["\"\"", "\"a..b\"", "[]", "[\"a\", 1]", "3", "\"a.b.c.d.e.f.g.h.i\"", "{ a = 1 }"])

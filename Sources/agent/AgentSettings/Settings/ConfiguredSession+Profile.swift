@@ -126,7 +126,7 @@ extension ConfiguredSession {
     ///
     /// The standard kinds have no such member: only the authorization server itself ends their logins.
     package var jsonResponsePaths: JSONResponsePaths {
-        if case .json(let json) = server { return json.rules.responses.paths(isLogin: false) }
+        if case .json(let json) = server { return json.rules.responses.paths }
         return JSONResponsePaths(loginDemand: server.identity.kind == .cognito ? "requiresReauth" : nil)
     }
 

@@ -19,11 +19,7 @@ struct AWSRoleServer: RoleServer {
             ("Action", "AssumeRoleWithWebIdentity"), ("Version", "2011-06-15"), ("RoleArn", role.arn),
             ("RoleSessionName", role.sessionName), ("DurationSeconds", "\(role.duration.wholeSeconds)"),
         ])
-        do {
-            try unsafe tools.memory.open(subject) { unsafe form.add("WebIdentityToken", secret: $0) }
-        } catch {
-            throw .locked
-        }
+        try form.add("WebIdentityToken", subject, from: tools.memory)
         var outgoing = OutgoingRequest(url: url, form: form, trust: profile.trust)
         outgoing.headers = [("accept", "text/xml")]
         let requestedAt = tools.timekeeper.now

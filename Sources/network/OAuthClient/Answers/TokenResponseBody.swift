@@ -36,19 +36,16 @@ struct TokenResponseBody: Equatable, Sendable {
     static let empty = TokenResponseBody(object: JSONObject(), defect: nil)
 
     /// Reads the body of `reply`, or returns `nil` if it has no object.
-    ///
-    /// `isLogin` says whether it is the response to a login.
-    init?(_ reply: ServerResponse, _ format: TokenResponseFormat, isLogin: Bool = false) {
+    init?(_ reply: ServerResponse, _ format: TokenResponseFormat) {
         if let object = reply.jsonObject {
             let hasMark = reply.body.starts(with: ByteOrderMark.bytes)
             self.init(object: object, defect: hasMark ? "begins with a byte order mark" : nil)
             return
         }
         guard reply.status == 200, TokenResponseBody.isSearched(reply) else { return nil }
-        let envelope = format.paths(isLogin: isLogin).envelope
         let found =
-            TokenResponseBody.object(in: reply.body, format, in: envelope)
-            ?? (envelope == nil ? TokenResponseBody.form(in: reply, format) : nil)
+            TokenResponseBody.object(in: reply.body, format)
+            ?? (format.envelope == nil ? TokenResponseBody.form(in: reply, format) : nil)
         guard let found else { return nil }
         ExchangeSecrets.current?.remember(.object(found.object))
         self = found
@@ -65,7 +62,7 @@ struct TokenResponseBody: Equatable, Sendable {
     /// A server that writes its tokens in such a body writes its errors there too.
     static func refusal(in reply: ServerResponse) -> JSONObject? {
         guard isSearched(reply) else { return nil }
-        let tokens = tokenNames(TokenResponseFormat())
+        let tokens = TokenResponseFormat().bothNames
         func isRefusal(_ object: JSONObject) -> Bool {
             ReportedOAuthError(object) != nil && tokens.allSatisfy { object[$0] == nil }
         }
@@ -81,18 +78,12 @@ struct TokenResponseBody: Equatable, Sendable {
     }
 
     /// Returns the only object with both tokens, which must be at the end of `body`.
-    private static func object(
-        in body: [UInt8],
-        _ format: TokenResponseFormat,
-        in envelope: JSONPath?
-    ) -> TokenResponseBody? {
-        let tokens = tokenNames(format)
-        let needed = decisive.union(tokens.map(\.bytewise))
-        let object = object(in: body, agreeingOn: needed, not: tokens) { object in
-            (envelope.map { object[$0]?.object } ?? object).map(format.hasBothTokens) ?? false
+    private static func object(in body: [UInt8], _ format: TokenResponseFormat) -> TokenResponseBody? {
+        let needed = decisive.union(format.bothNames.map(\.bytewise))
+        let object = object(in: body, agreeingOn: needed, not: format.bothNames) { object in
+            format.paths.content(of: object).map(format.hasBothTokens) ?? false
         }
-        guard let object, !hasError(object)
-        else { return nil }
+        guard let object, !hasError(object) else { return nil }
         let reason = strictError(in: body).map { " (\($0))" } ?? ""
         return TokenResponseBody(object: object, defect: "is not valid JSON\(reason)", isSalvaged: true)
     }
@@ -141,11 +132,6 @@ struct TokenResponseBody: Equatable, Sendable {
         return !(pageMarks + names.map { $0.bytewise.lowercased }).contains { text.contains($0) }
     }
 
-    /// Returns the names of the two tokens that show an object to be a token response.
-    private static func tokenNames(_ format: TokenResponseFormat) -> [String] {
-        [format.names.accessToken, format.names.refreshToken]
-    }
-
     private static func strictError(in body: [UInt8]) -> JSONError? {
         do throws(JSONError) {
             _ = try JSONValue(parsing: body)
@@ -163,7 +149,7 @@ struct TokenResponseBody: Equatable, Sendable {
         // tokens may.
         guard reply.announcesItsEnd, let object = parameters(in: reply.body),
             format.hasBothTokens(object), !hasError(object),
-            object[format.names.refreshToken]?.string?.utf8.contains(UInt8(ascii: " ")) == false
+            object[format.renewalName]?.string?.utf8.contains(UInt8(ascii: " ")) == false
         else { return nil }
         return TokenResponseBody(object: object, defect: "is a form, not JSON", isSalvaged: true)
     }

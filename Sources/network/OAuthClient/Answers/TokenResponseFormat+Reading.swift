@@ -28,17 +28,20 @@ extension TokenResponseFormat {
         )
     )
 
+    /// The name of the refresh token, or of the access token that takes its place.
+    var renewalName: String { prolongsAccessToken ? names.accessToken : names.refreshToken }
+
+    /// The names of the tokens that show an object to be a token response.
+    var bothNames: [String] { [names.accessToken, renewalName] }
+
     /// Returns whether `object` itself has an access token and a refresh token.
-    ///
-    /// A token that is prolonged is both.
     func hasBothTokens(_ object: JSONObject) -> Bool {
-        [names.accessToken, prolongsAccessToken ? names.accessToken : names.refreshToken]
-            .allSatisfy { object[$0]?.string?.utf8.isEmpty == false }
+        bothNames.allSatisfy { object[$0]?.string?.utf8.isEmpty == false }
     }
 
     /// Returns whether the envelope of `answer` has an access token.
-    func hasAccessToken(_ answer: JSONObject, isLogin: Bool) -> Bool {
-        paths(isLogin: isLogin).content(of: answer)?[names.accessToken]?.string?.utf8.isEmpty == false
+    func hasAccessToken(_ answer: JSONObject) -> Bool {
+        paths.content(of: answer)?[names.accessToken]?.string?.utf8.isEmpty == false
     }
 
     /// Returns the refresh token in `object`, or `nil` if there is none.
@@ -61,18 +64,15 @@ extension TokenResponseFormat {
     ///
     /// - Parameters:
     ///   - answer: The response of the server.
-    ///   - isLogin: Whether it is the response to a login.
     ///   - isBound: Whether the request proved possession of a key.
     ///   - isExchanged: Whether the response belongs to a token exchange.
     /// - Returns: The tokens, and the members to keep.
     /// - Throws: The reason the response has no tokens.
     func tokens(
         in answer: JSONObject,
-        isLogin: Bool,
         isBound: Bool = false,
         isExchanged: Bool = false
     ) throws(TokenResponse.Problem) -> TokenResponse {
-        let paths = paths(isLogin: isLogin)
         guard let content = paths.content(of: answer) else {
             throw TokenResponse.Problem(
                 message: "the response has no object \(paths.envelope?.description ?? "")"
@@ -80,7 +80,7 @@ extension TokenResponseFormat {
         }
         do throws(TokenResponse.Problem) {
             var tokens = try TokenResponse(content, self, isBound: isBound, isExchanged: isExchanged)
-            tokens.kept = kept(of: answer, isLogin: isLogin)
+            tokens.kept = kept(of: answer)
             return tokens
         } catch {
             var problem = error
@@ -94,20 +94,17 @@ extension TokenResponseFormat {
     ///
     /// The object is the one in the envelope, or else the only one with both tokens: in that case the
     /// configured envelope is wrong.
-    func leftover(in answer: JSONObject, isLogin: Bool) -> JSONObject? {
-        let name = prolongsAccessToken ? names.accessToken : names.refreshToken
-        if let content = paths(isLogin: isLogin).content(of: answer), content[name] != nil {
-            return content
-        }
+    func leftover(in answer: JSONObject) -> JSONObject? {
+        if let content = paths.content(of: answer), content[renewalName] != nil { return content }
         let found = answer.objects(upTo: JSONPath.longest).filter(hasBothTokens)
         return found.count == 1 ? found.first : nil
     }
 
     /// Returns the members of `answer` that the session keeps, as text, from the envelope or from an object
     /// around it.
-    func kept(of answer: JSONObject, isLogin: Bool) -> [String: String] {
+    func kept(of answer: JSONObject) -> [String: String] {
         // The innermost layer comes first.
-        paths(isLogin: isLogin).layers(of: answer).reversed().reduce(into: [:]) { kept, layer in
+        paths.layers(of: answer).reversed().reduce(into: [:]) { kept, layer in
             kept.merge(layer.shown(keptMembers)) { $1 }
         }
     }
@@ -119,23 +116,19 @@ extension TokenResponseFormat {
     ///
     /// - Parameters:
     ///   - answer: The response of the server.
-    ///   - isLogin: Whether it is the response to a login.
     ///   - isSuccess: Whether its status is a success. Another one needs no mark to be an error.
     ///   - known: The server's own codes with a meaning.
     /// - Returns: The error, or `nil`.
     func error(
         in answer: JSONObject,
-        isLogin: Bool,
         isSuccess: Bool = true,
         known: [String] = []
     ) -> ReportedOAuthError? {
-        let layers = paths(isLogin: isLogin).layers(of: answer)
+        let layers = paths.layers(of: answer)
         let mark = success.flatMap { answer[$0.member] }
         let isFailed = isUnsuccessful(answer) && (isSuccess || mark != nil)
-        guard isFailed || layers.first?[names.accessToken]?.string == nil else {
-            return layers.lazy.compactMap { ReportedOAuthError($0) }.first
-        }
         let usual = layers.lazy.compactMap { ReportedOAuthError($0) }.first
+        guard isFailed || layers.first?[names.accessToken]?.string == nil else { return usual }
         if let placed = errorCode.flatMap({ answer[$0] }).flatMap({ $0.string ?? $0.literal }),
             !placed.isEmpty
         {

@@ -33,7 +33,7 @@ struct JSONErrorResponse: Equatable, Sendable {
 extension JSONRules {
     /// Returns whether `object` is an error response, regardless of its HTTP status.
     func isRefusal(_ object: JSONObject, _ purpose: JSONPurpose) -> Bool {
-        let paths = responses.paths(isLogin: purpose == .login)
+        let paths = responses(to: purpose).paths
         let refusal = JSONErrorResponse(object, at: paths)
         let hasToken = paths.content(of: object)?[responses.names.accessToken] != nil
         return refusal.requiresReauth || responses.isUnsuccessful(object)
@@ -44,7 +44,7 @@ extension JSONRules {
     /// login.
     func isAboutSession(_ reply: ServerResponse) -> Bool {
         guard
-            let refusal = reply.jsonObject.map({ JSONErrorResponse($0, at: responses.paths(isLogin: false)) })
+            let refusal = reply.jsonObject.map({ JSONErrorResponse($0, at: responses.paths) })
         else { return false }
         return refusal.requiresReauth
             || refusal.codes.contains {
@@ -68,7 +68,7 @@ extension JSONRules {
         guard let object = reply.jsonObject else {
             return FailureClassification.classify(answer, from: server)
         }
-        let refusal = JSONErrorResponse(object, at: responses.paths(isLogin: purpose == .login))
+        let refusal = JSONErrorResponse(object, at: responses(to: purpose).paths)
         if let over = sessionOver(refusal, purpose, status: reply.status, from: server) { return over }
         let code = refusal.codes.first
         if let code, JSONRules.sharedCodes.contains(code) {

@@ -110,7 +110,7 @@ struct JSONLogin {
                 for: .login
             )
             let object = answer.reply.jsonObject
-            let paths = backEnd.rules.responses.paths(isLogin: true)
+            let paths = backEnd.rules.responses.ofLogins.paths
             let isRefused = object.map {
                 paths.hasError(in: $0) || paths.demandLogin(in: $0)
                     || backEnd.rules.responses.isUnsuccessful($0)
@@ -131,7 +131,7 @@ struct JSONLogin {
         guard answer.isSuccess || JSONLogin.codeRefusals.contains(answer.reply.status),
             let object = answer.reply.jsonObject, backEnd.rules.isRefusal(object, .login)
         else { return nil }
-        let refusal = JSONErrorResponse(object, at: backEnd.rules.responses.paths(isLogin: true))
+        let refusal = JSONErrorResponse(object, at: backEnd.rules.responses.ofLogins.paths)
         return refusal.requiresReauth ? nil : refusal.text(refusal.codes.first)
     }
 

@@ -84,7 +84,7 @@ struct JSONLogout {
 
     private func asksForRefresh(_ reply: ServerResponse) -> Bool {
         guard let object = reply.jsonObject else { return false }
-        return JSONErrorResponse(object, at: rules.responses.paths(isLogin: false)).codes.contains {
+        return JSONErrorResponse(object, at: rules.responses.paths).codes.contains {
             rules.refreshCodes.contains($0)
         }
     }

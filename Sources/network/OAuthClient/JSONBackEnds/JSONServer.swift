@@ -135,7 +135,7 @@ struct JSONServer: AuthorizationServer {
             return try tools.seal(try read(answer), requestedAt: answer.requestedAt, sent: sent)
         } catch {
             let content = body(of: answer).flatMap {
-                rules.responses.leftover(in: $0.object, isLogin: answer.purpose == .login)
+                rules.responses(to: answer.purpose).leftover(in: $0.object)
             }
             let leftover = RescuableRefreshToken(
                 content,
@@ -147,7 +147,7 @@ struct JSONServer: AuthorizationServer {
     }
 
     private func body(of answer: Answer) -> TokenResponseBody? {
-        TokenResponseBody(answer.reply, rules.responses, isLogin: answer.purpose == .login)
+        TokenResponseBody(answer.reply, rules.responses(to: answer.purpose))
     }
 
     /// Parses the tokens in `answer`, and the members that the session keeps.
@@ -155,7 +155,7 @@ struct JSONServer: AuthorizationServer {
         guard answer.isSuccess, let found = body(of: answer), !rules.isRefusal(found.object, answer.purpose)
         else { throw failure(answer) }
         do throws(TokenResponse.Problem) {
-            var tokens = try rules.responses.tokens(in: found.object, isLogin: answer.purpose == .login)
+            var tokens = try rules.responses(to: answer.purpose).tokens(in: found.object)
             tokens.note(found)
             tokens.serverTime = answer.reply.serverTime
             return tokens

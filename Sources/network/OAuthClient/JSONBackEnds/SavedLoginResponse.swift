@@ -42,8 +42,8 @@ struct SavedLoginResponse {
         }
         guard let answer = value.object else { throw SavedLoginResponse.problem("is not a JSON object") }
         ExchangeSecrets.current?.remember(.object(answer))
-        let format = rules.responses
-        guard let content = format.paths(isLogin: true).content(of: answer) else {
+        let format = rules.responses.ofLogins
+        guard let content = format.paths.content(of: answer) else {
             throw SavedLoginResponse.problem("has no object \(format.envelope?.description ?? "")")
         }
         guard let refreshToken = try format.refreshToken(in: content) else {
@@ -53,7 +53,7 @@ struct SavedLoginResponse {
         }
         self.refreshToken = refreshToken
         refreshLifetime = format.refreshLifetime(in: content)
-        keptMembers = format.kept(of: answer, isLogin: true)
+        keptMembers = format.kept(of: answer)
         guard try TokenResponse.token(format.names.accessToken, in: content) != nil else { return }
         var tokens = try TokenResponse(content, format)
         if let end = JWTParts(tokens.accessToken)?.claims.seconds("exp") {

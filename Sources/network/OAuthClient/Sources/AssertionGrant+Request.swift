@@ -23,10 +23,6 @@ extension AssertionGrant {
             let message = "no assertion is available"
             throw RefreshFailure(kind: .sourceUnavailable, message: message)
         }
-        do {
-            try unsafe memory.open(assertion) { unsafe form.add("assertion", secret: $0) }
-        } catch {
-            throw .locked
-        }
+        try form.add("assertion", assertion, from: memory)
     }
 }

@@ -38,15 +38,11 @@ extension TokenExchange {
             throw RefreshFailure(kind: .sourceUnavailable, message: message)
         }
         form.add("grant_type", TokenExchange.grantType)
-        do {
-            try unsafe memory.open(subject) { unsafe form.add("subject_token", secret: $0) }
-            form.add("subject_token_type", subjectTokenType)
-            if let actor = tokens.actor {
-                try unsafe memory.open(actor) { unsafe form.add("actor_token", secret: $0) }
-                form.add("actor_token_type", TokenType.accessToken.uri)
-            }
-        } catch {
-            throw .locked
+        try form.add("subject_token", subject, from: memory)
+        form.add("subject_token_type", subjectTokenType)
+        if let actor = tokens.actor {
+            try form.add("actor_token", actor, from: memory)
+            form.add("actor_token_type", TokenType.accessToken.uri)
         }
         if let requestedTokenType { form.add("requested_token_type", requestedTokenType) }
     }

@@ -29,11 +29,11 @@ extension StandardServer {
     func renewalForm(with token: SecretID) async throws(RefreshFailure) -> FormBody {
         if let request = profile.dialect.prolonging?.request {
             return try await form(of: request) { form, name throws(RefreshFailure) in
-                try add(name, token, to: form)
+                try form.add(name, token, from: tools.memory)
             }
         }
         let form = FormBody([("grant_type", "refresh_token")])
-        try add("refresh_token", token, to: form)
+        try form.add("refresh_token", token, from: tools.memory)
         form.add(profile.dialect.refreshParameters)
         return form
     }
@@ -69,18 +69,10 @@ extension StandardServer {
                 guard let secret = try await sharedSecret() else {
                     throw RefreshFailure(kind: .misconfigured, message: ServerDialect.lacksSecret)
                 }
-                try add(name, secret, to: form)
+                try form.add(name, secret, from: tools.memory)
             }
         }
         return form
-    }
-
-    private func add(_ name: String, _ secret: SecretID, to form: FormBody) throws(RefreshFailure) {
-        do {
-            try unsafe tools.memory.open(secret) { unsafe form.add(name, secret: $0) }
-        } catch {
-            throw .locked
-        }
     }
 }
 

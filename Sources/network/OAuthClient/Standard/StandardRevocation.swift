@@ -111,7 +111,6 @@ struct StandardRevocation {
         if let object = reply.jsonObject, responses.isUnsuccessful(object),
             let error = responses.error(
                 in: object,
-                isLogin: false,
                 isSuccess: (200..<300).contains(reply.status)
             ), !RevocationFormat.codesOfInvalidTokens.contains(error.code.bytewise)
         {
@@ -201,11 +200,7 @@ struct StandardRevocation {
         _ limit: Duration
     ) async throws(RefreshFailure) -> ServerResponse {
         let form = FormBody()
-        do {
-            try unsafe tools.memory.open(token) { unsafe form.add("token", secret: $0) }
-        } catch {
-            throw .locked
-        }
+        try form.add("token", token, from: tools.memory)
         form.add("token_type_hint", hint)
         if case .emptySecret = addition { form.add("client_secret", "") }
         var request = OutgoingRequest(url: url, form: form, trust: server.profile.trust)

@@ -171,28 +171,30 @@ struct TokenEndpoint: Sendable {
         return authentication.timeForAnother(after: reply, refusedWith: code, tools)
     }
 
+    private var format: TokenResponseFormat {
+        isRenewal ? dialect.responses : dialect.responses.ofLogins
+    }
+
     /// Reads the token response in `reply`.
     ///
     /// - Throws: The classified failure if there is no token response.
     private func read(_ reply: ServerResponse) throws(RefreshFailure) -> TokenResponse {
-        let format = dialect.responses
-        let found = TokenResponseBody(reply, format, isLogin: !isRenewal)
+        let format = format
+        let found = TokenResponseBody(reply, format)
         let error = found.flatMap {
             format.error(
                 in: $0.object,
-                isLogin: !isRenewal,
                 isSuccess: (200..<300).contains(reply.status),
                 known: dialect.loginOverCodes
             )
         }
         if reply.status == 200 || reply.status == 201, let found, error == nil,
-            format.hasAccessToken(found.object, isLogin: !isRenewal)
+            format.hasAccessToken(found.object)
                 || !ReportedOAuthError.isNamed(in: found.object, besides: format.names)
         {
             do throws(TokenResponse.Problem) {
                 var answer = try format.tokens(
                     in: found.object,
-                    isLogin: !isRenewal,
                     isBound: prover != nil,
                     isExchanged: isExchange
                 )
@@ -218,15 +220,15 @@ struct TokenEndpoint: Sendable {
     }
 
     private func leftover(of reply: ServerResponse, requestedAt: Instant) -> RescuableRefreshToken? {
-        let format = dialect.responses
+        let format = format
         guard (200..<300).contains(reply.status),
-            let object = TokenResponseBody(reply, format, isLogin: !isRenewal)?.object,
-            !format.paths(isLogin: !isRenewal).layers(of: object).contains(where: {
+            let object = TokenResponseBody(reply, format)?.object,
+            !format.paths.layers(of: object).contains(where: {
                 ReportedOAuthError($0) != nil
             })
         else { return nil }
         return RescuableRefreshToken(
-            format.leftover(in: object, isLogin: !isRenewal),
+            format.leftover(in: object),
             format,
             requestedAt: requestedAt
         )

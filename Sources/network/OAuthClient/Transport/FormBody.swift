@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+import SecretMemory
 import Synchronization
 import Text
+import TokenCore
 
 /// The parameters of a request, usually sent as `application/x-www-form-urlencoded`, whose values are wiped on
 /// deallocation.
@@ -38,6 +40,17 @@ final class FormBody: Sendable {
     func add(_ name: String, secret value: UnsafeRawBufferPointer) {
         for index in 0..<value.count { values.append(unsafe value[index]) }
         parameters.withLock { $0.append((name, values.count)) }
+    }
+
+    /// Adds a parameter with a text from sealed memory.
+    ///
+    /// - Throws: `busy` while sealed memory is locked.
+    func add(_ name: String, _ secret: SecretID, from memory: SealedMemory) throws(RefreshFailure) {
+        do {
+            try unsafe memory.open(secret) { unsafe add(name, secret: $0) }
+        } catch {
+            throw .locked
+        }
     }
 
     /// Calls `body` with the encoded form.

@@ -85,6 +85,11 @@ package struct JSONRules: Equatable, Sendable {
     /// Whether the session ends if a token is rejected right after a refresh.
     package var endsWithSecondRefusal: Bool
 
+    /// Returns the form of responses to requests of this purpose.
+    package func responses(to purpose: JSONPurpose) -> TokenResponseFormat {
+        purpose == .login ? responses.ofLogins : responses
+    }
+
     /// Creates the rules for back ends of which nothing is known: the codes of those that are.
     package init() {
         responses = TokenResponseFormat(.camelCase)

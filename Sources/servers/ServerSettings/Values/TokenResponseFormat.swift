@@ -109,13 +109,16 @@ package struct TokenResponseFormat: Hashable, Sendable {
         self.envelope = envelope
     }
 
-    /// Returns the paths of members and errors in the response to a login, or to another request.
-    package func paths(isLogin: Bool) -> JSONResponsePaths {
-        JSONResponsePaths(
-            envelope: isLogin ? loginEnvelope ?? envelope : envelope,
-            errorCode: errorCode,
-            loginDemand: loginDemand
-        )
+    /// The form of responses to logins.
+    package var ofLogins: TokenResponseFormat {
+        var format = self
+        format.envelope = loginEnvelope ?? envelope
+        return format
+    }
+
+    /// The paths of members and errors in a response.
+    package var paths: JSONResponsePaths {
+        JSONResponsePaths(envelope: envelope, errorCode: errorCode, loginDemand: loginDemand)
     }
 
     /// Returns the errors that are visible without a response.

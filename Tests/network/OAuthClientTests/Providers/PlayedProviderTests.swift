@@ -99,9 +99,9 @@ struct PlayedProviderTests {
             let outcome = try await bench.refresh()
             granted = try #require(outcome.granted, "\(String(describing: outcome.failure))")
         }
-        let format = dialect.responses
+        let format = isLogin ? dialect.responses.ofLogins : dialect.responses
         let object = try #require(try JSONValue(parsing: transcript.body.utf8).object)
-        let content = try #require(format.paths(isLogin: isLogin).content(of: object))
+        let content = try #require(format.paths.content(of: object))
         let value = content[format.names.expiresIn]
         let stated = value.flatMap { $0.integer ?? $0.string.flatMap { Int64($0) } }
         // Zero and less are no lifetimes, and none is longer than ten years.

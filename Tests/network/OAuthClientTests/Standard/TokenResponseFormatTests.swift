@@ -77,7 +77,7 @@ struct TokenResponseFormatTests {
         #expect(try bench.text(rescued.refreshToken) == "r")
     }
 
-    @Test func `tokens in an envelope are granted, whatever stands beside it`() async throws {
+    @Test func `tokens in an envelope are granted, though there is an error outside of it`() async throws {
         let body = #"{"data":{"access_token":"a"},"error":{"code":"ok"}}"#
         let (outcome, _) = try await outcome(body) {
             $0.responses.envelope = JSONPath(["data"])
