@@ -18,7 +18,7 @@ extension TableReader {
             loginHint: hint,
             contextClasses: classes,
             maximumAge: age,
-            parameters: furtherParameters()
+            parameters: texts("authorization_parameters")
         )
     }
 
@@ -35,11 +35,5 @@ extension TableReader {
     private mutating func prompt() -> String? {
         guard case .string("") = value("prompt")?.content else { return string("prompt") }
         return ""
-    }
-
-    /// Reads `authorization_parameters`, all of which are strings.
-    private mutating func furtherParameters() -> [String: String] {
-        guard var reader = table("authorization_parameters") else { return [:] }
-        return reader.texts()
     }
 }

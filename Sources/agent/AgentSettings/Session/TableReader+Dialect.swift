@@ -34,17 +34,11 @@ extension TableReader {
 
     /// Reads parameters of token requests, none of which the agent sets itself.
     private mutating func parameters(_ key: String, besides own: Set<ByteText>) -> [String: String] {
-        var inner = table(key)
-        let parameters = inner?.texts() ?? [:]
+        let parameters = texts(key)
         for name in parameters.keys.sorted() where own.contains(name.bytewise) {
             report(key, "must not contain \(name), which the agent sets itself")
         }
         return parameters
-    }
-
-    private mutating func texts(_ key: String) -> [String: String] {
-        var inner = table(key)
-        return inner?.texts() ?? [:]
     }
 
     private mutating func tokenRequestFormat() -> TokenRequestFormat {

@@ -207,6 +207,12 @@ struct TableReader {
         return texts
     }
 
+    /// Reads a table inside this one, all of whose values are texts, or returns an empty one.
+    mutating func texts(_ key: String) -> [String: String] {
+        var inner = table(key)
+        return inner?.texts() ?? [:]
+    }
+
     /// Reads a program and its arguments, never a shell command line.
     mutating func command(_ key: String) -> [String]? {
         if case .string? = table[key]?.content {
