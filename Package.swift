@@ -116,7 +116,7 @@ let package = Package(
         .target(name: "TokenCore", dependencies: ["Text"], swiftSettings: cold),
         .target(
             name: "ServerSettings",
-            dependencies: ["AgentProtocol", "Text", "TokenCore"],
+            dependencies: ["AgentProtocol", "TOML", "Text", "TokenCore"],
             swiftSettings: cold
         ),
         .target(

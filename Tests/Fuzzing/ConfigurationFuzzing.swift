@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentSettings
+import ServerSettings
 
 /// A file is read, or refused with lines that it has.
 func fuzzConfiguration(_ bytes: [UInt8]) {

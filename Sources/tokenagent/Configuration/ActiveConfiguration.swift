@@ -170,7 +170,7 @@ final class ActiveConfiguration: ConfigurationProviding {
         do throws(SealedMemoryError) {
             for session in settings.sessions {
                 let name = session.name
-                if session.server.identity.kind.isServer {
+                if session.server.word.isServer {
                     places[ServerCheckTarget(session), default: []].append(name)
                 }
                 profiles[name] = try session.profile { text throws(SealedMemoryError) in
@@ -346,9 +346,10 @@ extension AllowRule {
 
 extension SessionSettings {
     init(_ session: ConfiguredSession) {
+        let errors = session.server.settings.resourceErrors
         self.init(
             policy: session.policy,
-            kind: session.server.identity.kind.rawValue,
+            kind: session.server.word.rawValue,
             issuer: session.issuerShown,
             // Any server's metadata may name any issuer, which must not be slowed down by that.
             pacedAs: session.server.metadataAddress,
@@ -359,10 +360,10 @@ extension SessionSettings {
             resource: session.server.resourceAddress,
             resources: session.resources,
             hasHostsOfResource: session.hasHostsOfResource,
-            refreshCodes: Set(session.refreshCodes),
-            endCodes: Set(session.logoutCodes),
-            jsonResponsePaths: session.jsonResponsePaths,
-            endsWithSecondRefusal: session.endsWithSecondRefusal,
+            refreshCodes: Set(errors.refreshCodes),
+            endCodes: Set(errors.logoutCodes),
+            jsonResponsePaths: errors.paths,
+            endsWithSecondRefusal: errors.endsWithSecondRefusal,
             reauthCommand: session.reauthenticationCommand,
             rules: session.rules.map(\.resolved),
             scopes: session.scopes,

@@ -5,6 +5,7 @@ import AgentSettings
 import CommandExecution
 import Glibc
 import OAuthClient
+import ServerSettings
 
 /// The commands of a configuration, as a table for the process that runs them.
 extension CommandTable {

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import AgentSettings
+import ServerSettings
 import Text
 
 /// The output of `--list-providers`: every provider file, or one.

@@ -4,6 +4,7 @@ import AgentProtocol
 import AgentServer
 import AgentSettings
 import Glibc
+import ServerSettings
 import Text
 import TokenCore
 

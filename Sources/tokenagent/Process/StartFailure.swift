@@ -5,6 +5,7 @@ import AgentServer
 import AgentSettings
 import Glibc
 import SealedStore
+import ServerSettings
 import Text
 
 /// An error that prevents the agent from starting: its lines for the user, and the exit status.

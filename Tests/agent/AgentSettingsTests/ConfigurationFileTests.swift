@@ -2,6 +2,7 @@
 
 import AgentSettings
 import Glibc
+import ServerSettings
 import TestSupport
 import Testing
 

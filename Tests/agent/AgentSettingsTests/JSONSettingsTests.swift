@@ -134,7 +134,9 @@ struct JSONSettingsTests {
         let rules = try backEnd(keys).rules
         #expect(rules.responses.envelope == JSONPath(steps))
         #expect(rules.responses.errorCode == JSONPath(steps))
-        #expect(try settings(keys).sessions.first?.jsonResponsePaths == rules.responses.paths)
+        #expect(
+            try settings(keys).sessions.first?.server.settings.resourceErrors.paths == rules.responses.paths
+        )
     }
 
     @Test(arguments: ["\"\"", "\"a..b\"", "[]", "[\"a\", 1]", "3", "\"a.b.c.d.e.f.g.h.i\"", "{ a = 1 }"])
@@ -235,8 +237,8 @@ struct JSONSettingsTests {
                 .init("X-App", .text("1.2")), .init("X-Api-Key", .secret(.command(["pass", "key"]))),
             ]
         )
-        #expect(session.server.constantFiles.map(\.key) == ["members.inner"])
-        #expect(session.server.constantCommands == [["pass", "key"]])
+        #expect(session.server.settings.secretFiles.map(\.key) == ["members.inner.file"])
+        #expect(session.server.settings.commands == [["pass", "key"]])
     }
 
     @Test func `names that differ only by a dot do not share a secret`() throws {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import ServerSettings
 import TestSupport
 import Testing
 import TokenCore

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
+
 @testable import AgentSettings
 
 /// The settings of a configuration file with `text`.

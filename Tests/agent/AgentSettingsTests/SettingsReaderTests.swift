@@ -447,10 +447,14 @@ struct SettingsReaderTests {
             rotates: true
         )
         #expect(settings.sessions.map(\.server) == [.oauth2(endpoints), .json(phone), .cognito(aws)])
-        #expect(settings.sessions[1].refreshCodes == ["too_old"])
-        #expect(settings.sessions[1].logoutCodes == ["token_revoked"])
-        #expect(settings.sessions.map(\.endsWithSecondRefusal) == [false, true, false])
-        #expect(settings.sessions[1].jsonResponsePaths.loginDemand == "requiresReauth")
+        #expect(settings.sessions[1].server.settings.resourceErrors.refreshCodes == ["too_old"])
+        #expect(settings.sessions[1].server.settings.resourceErrors.logoutCodes == ["token_revoked"])
+        #expect(
+            settings.sessions.map(\.server.settings.resourceErrors.endsWithSecondRefusal) == [
+                false, true, false,
+            ]
+        )
+        #expect(settings.sessions[1].server.settings.resourceErrors.paths.loginDemand == "requiresReauth")
         #expect(settings.sessions.map(\.flow) == [.browser, .password, .password])
     }
 
@@ -468,7 +472,7 @@ struct SettingsReaderTests {
             client_id = "c"
             """
         )
-        #expect(settings.sessions.map { $0.server.identity.kind } == [.oidc, .oauth2])
+        #expect(settings.sessions.map { $0.server.word } == [.oidc, .oauth2])
         #expect(settings.sessions.map(\.issuerShown) == ["https://id.example", "https://id.example"])
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import ServerSettings
 import Text
 
 /// The configuration file: its path, and whether it must exist.

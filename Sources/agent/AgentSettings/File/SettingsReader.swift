@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import TOML
 import Text
 import Threads
@@ -358,17 +359,6 @@ extension TableReader {
         }
         return words
     }
-
-    /// Reads an absolute path, in which a leading `~/` means the home directory.
-    mutating func path(_ key: String, home: String?) -> String? {
-        guard let text = string(key) else { return nil }
-        if text.hasPrefix("~/"), let home { return home + text.dropFirst() }
-        guard text.hasPrefix("/") else {
-            report(key, "must be an absolute path or begin with ~/")
-            return nil
-        }
-        return text
-    }
 }
 
 extension Settings {
@@ -377,7 +367,7 @@ extension Settings {
         let sources = sessions.filter(\.sources.usesIDToken).compactMap(\.sources.subject)
         let givers = Set(sources + files.filter(\.wantsIDToken).map(\.session))
         for index in sessions.indices
-        where givers.contains(sessions[index].name) && sessions[index].server.identity.kind.isStandard {
+        where givers.contains(sessions[index].name) && sessions[index].server.word.isStandard {
             sessions[index].responses.requiresIDToken = true
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import ServerSettings
 import Text
 import TokenCore
 

@@ -136,7 +136,7 @@ private struct SourceChains {
     init(_ sessions: [ConfiguredSession]) {
         roles = Set(sessions.lazy.filter(\.hasRoleCredentials).map(\.name))
         assigned = Set(sessions.lazy.filter(\.isAssignedRole).map(\.name))
-        centers = Set(sessions.lazy.filter { $0.server.identity.kind == .identityCenter }.map(\.name))
+        centers = Set(sessions.lazy.filter { $0.server.word == .identityCenter }.map(\.name))
         let derived = sessions.filter { !$0.sources.all.isEmpty }
         sources = Dictionary(derived.map { ($0.name, $0.sources.all) }) { first, _ in first }
     }

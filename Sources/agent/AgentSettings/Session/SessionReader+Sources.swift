@@ -12,7 +12,7 @@ extension SessionReader {
         _ server: ServerProfile.Kind?,
         _ flow: LoginFlow
     ) -> ConfiguredSources {
-        if kind == .awsRole { return part(AWSRoleReader(table)) { $0.sources(server) } }
+        if kind == .awsRole { return roleSources(server) }
         guard kind.isStandard else { return ConfiguredSources() }
         let exchanged = exchanged(flow)
         let asserted = asserted(flow)
@@ -20,6 +20,17 @@ extension SessionReader {
             table.refuse(["from", "derived"], "only for flow \"token_exchange\" or \"jwt_bearer\"")
         }
         return exchanged ?? asserted ?? ConfiguredSources()
+    }
+
+    /// Reads the source session of a role, and which of its tokens is sent.
+    private mutating func roleSources(_ server: ServerProfile.Kind?) -> ConfiguredSources {
+        if !table.has("from") {
+            table.report("from", "required: session whose token is exchanged for the role")
+        }
+        var sources = table.sources()
+        if case .portalRole = server { return sources }
+        sources.usesIDToken = table.word("subject_token_type", RoleSubjectTokenType.self) != .accessToken
+        return sources
     }
 
     private mutating func exchanged(_ flow: LoginFlow) -> ConfiguredSources? {
@@ -53,22 +64,8 @@ extension SessionReader {
     }
 }
 
-extension TableReader {
-    /// Reads the keys of kind `command`.
-    mutating func commandSource() -> CommandSource? {
-        if !has("command") {
-            report("command", "required: program that prints a token, with its arguments")
-        }
-        let words = command("command")
-        let remedy = string("login_remedy")
-        let year = Duration.seconds(365 * 86_400)
-        let life = duration("expires_in", in: .seconds(1)...year, "1s to 365d")
-        return words.map {
-            CommandSource(
-                command: $0,
-                loginRemedy: remedy,
-                assumedLifetime: life ?? CommandSource.usualLifetime
-            )
-        }
-    }
+/// The values of `subject_token_type` for a role; the default is the ID token.
+private enum RoleSubjectTokenType: String, CaseIterable {
+    case idToken = "id_token"
+    case accessToken = "access_token"
 }

@@ -42,11 +42,12 @@ struct SessionReader {
         let written: ServerKind? = table.word("kind", ServerKind.self)
         guard let kind = table.has("kind") ? written : usualKind else { return nil }
         let isStandard = kind.isStandard
-        let server = server(kind)
-        let endpoints = kind == .oidc ? configuredEndpoints() : EndpointOverrides()
+        let server = ServerProfile.Kind(kind, reading: &table, home: home)
+        if kind == .oidc, table.has("resource") { refuseSecretsForUnknownIssuer() }
+        let endpoints = kind == .oidc ? table.configuredEndpoints() : EndpointOverrides()
         let issuer = isStandard ? table.string("issuer") : nil
         let flow = flow(kind)
-        let client = client(kind, flow)
+        let client = part(ClientReader(table, home: home)) { $0.read(kind, flow) }
         let scopes = isStandard ? table.strings("scopes") ?? [] : []
         let authorization = isStandard ? table.authorizationRequest() : AuthorizationRequestOptions()
         let audience = isStandard ? table.string("audience") : nil
@@ -127,6 +128,17 @@ struct SessionReader {
         return isComplete
     }
 
+    /// Reports a resource without an issuer if the session has a secret.
+    private mutating func refuseSecretsForUnknownIssuer() {
+        let others = ["reauth_command"] + ExchangeReader.subjects + AssertionGrantReader.sources
+        let secrets = ClientReader.writtenProofs(in: table) + others.filter { table.has($0) }
+        guard !table.has("issuer"), let secret = secrets.first else { return }
+        table.report(
+            "issuer",
+            "required: \(secret) must not be sent to a server that the resource chooses"
+        )
+    }
+
     /// The providers that a session of kind `json` may also name with `preset`.
     private enum Preset: String, CaseIterable {
         case signaling
@@ -167,7 +179,7 @@ struct SessionReader {
         _ session: ConfiguredSession,
         _ kind: ServerKind
     ) {
-        var problems = server?.problems ?? []
+        var problems = server?.settings.problems ?? []
         // Without its server, the other requirements of a session without logins are unknown.
         if server != nil || kind.hasLogins {
             let profile = session.profile { _ in SecretID(rawValue: 0) }
@@ -209,7 +221,7 @@ struct SessionReader {
         let range = Duration.seconds(1)...Duration.seconds(3650 * 86_400)
         policy.maximumSessionAge = table.duration("max_session_age", in: range, "1s to 3650d")
         policy.warnBefore = table.duration("warn_before", in: range, "1s to 3650d")
-        policy.tokensOutliveLogin = kind.isStandard || kind == .command || kind == .gitHubApp
+        policy.tokensOutliveLogin = kind.tokensOutliveLogin
         policy.startsByItself = flow.needsNobody
         policy.isShared = isShared(kind, flow)
         policy.reuseGrace = reuseGrace(isShared: policy.isShared)

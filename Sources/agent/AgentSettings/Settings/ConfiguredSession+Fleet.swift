@@ -14,10 +14,10 @@ extension ConfiguredSession {
     package var fleetBinding: FleetLoginSettings {
         let identity = server.identity
         return FleetLoginSettings(
-            kind: identity.kind.rawValue,
+            kind: server.word.rawValue,
             issuer: issuerShown,
             client: client.isUnregistered ? client.metadataURL ?? "" : client.id,
-            endpoint: identity.kind == .oidc
+            endpoint: server.word == .oidc
                 ? endpoints.token ?? server.metadataAddress ?? "" : identity.address
         )
     }

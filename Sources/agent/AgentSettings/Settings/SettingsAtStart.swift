@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
+
 /// The tables that are read only at the agent's start, as they were then.
 package struct SettingsAtStart: Sendable {
     private let written: [SettingsTable: WrittenKeys]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import ServerSettings
 
 /// A lookup of users and groups, each given by name or as a number.
 enum AccountDatabase {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import ServerSettings
 
 /// A reader of paths at which the agent creates something.
 struct SocketPathSettingReader {

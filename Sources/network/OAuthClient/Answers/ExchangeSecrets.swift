@@ -41,20 +41,11 @@ final class ExchangeSecrets: Sendable {
 
         /// Creates the names that a server of `kind` with `dialect` uses.
         init(_ kind: ServerProfile.Kind, _ dialect: ServerDialect = ServerDialect()) {
-            if case .gitHubApp = kind { secret.insert("token") }
-            if [.identityCenter, .awsRole].contains(kind.identity.kind) {
-                harmless.formUnion(["clientId", "clientName", "clientType", "grantType", "startUrl"])
-                secret.formUnion([
-                    "clientSecret", "deviceCode", "accessToken", "refreshToken", "secretAccessKey",
-                    "sessionToken",
-                ])
-            }
+            secret.formUnion(kind.settings.secretMembers.map(\.bytewise))
+            harmless.formUnion(kind.settings.harmlessMembers.map(\.bytewise))
             secret.formUnion(dialect.responses.names.tokens.map(\.bytewise))
             guard case .json(let backEnd) = kind else { return }
             let names = backEnd.rules.credentials
-            let carried = backEnd.codeStep?.carriedMembers ?? []
-            secret.formUnion((backEnd.rules.responses.names.tokens + carried).map(\.bytewise))
-            harmless.formUnion(([names.username] + backEnd.constants.harmlessNames).map(\.bytewise))
             harmless.subtract([names.password.bytewise, names.code.bytewise])
             harmless.subtract(secret)
         }

@@ -163,7 +163,7 @@ package final class AuthorizationServers: AuthorizationServing {
     ) async -> LoginOutcome {
         guard let server = server(for: session) else { return .failed(.unknown(session)) }
         let profile = server.profile
-        if request.stepUp != nil, !profile.kind.identity.kind.isStandard { return .failed(.noStepUp) }
+        if request.stepUp != nil, !profile.kind.word.isStandard { return .failed(.noStepUp) }
         if request.pastesRedirect, request.flow ?? profile.flow == .browser, profile.authorization.takesForms
         {
             return .failed(.formIsNotPasted)

@@ -36,7 +36,7 @@ extension LoginlessServer {
     }
 
     func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
-        let message = "sessions of kind \(profile.kind.identity.kind.rawValue) have no login"
+        let message = "sessions of kind \(profile.kind.word.rawValue) have no login"
         return .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: loginRemedy))
     }
 }

@@ -3,49 +3,6 @@
 import Text
 import TokenCore
 
-extension ServerProfile.Kind {
-    /// The errors that are visible without asking the server.
-    ///
-    /// Addresses were parsed before.
-    package var problems: [ServerProfileError] {
-        switch self {
-        // An issuer identifier has no query (OIDC Discovery §3, RFC 8414 §2).
-        case .oidc(let issuer, let metadata): Self.problems(issuer, metadata)
-        case .resource(let resource):
-            Self.problems("resource", of: resource.address)
-                + (resource.issuer.map { Self.problems($0, resource.metadata) } ?? [])
-        case .oauth2: []
-        case .json(let backEnd): backEnd.problems
-        case .cognito(let pool): pool.problems
-        case .command, .identityCenter, .portalRole: []
-        case .awsRole(let role): role.problems
-        case .gitHubApp(let app): app.problems
-        }
-    }
-
-    /// Returns the errors of an issuer with its metadata at `metadata`, or of an address if that is `nil`.
-    private static func problems(_ issuer: String, _ metadata: String?) -> [ServerProfileError] {
-        if IssuerNameRules.isTemplate(issuer) {
-            guard metadata != nil else {
-                return [ServerProfileError("issuer", "a template with {tenantid} requires metadata_url")]
-            }
-            guard IssuerNameRules.isTemplateOfTenants(issuer) else {
-                return [ServerProfileError("issuer", "must not contain {…} besides one {tenantid}")]
-            }
-        }
-        guard metadata != nil else { return problems("issuer", of: issuer) }
-        guard issuer.utf8.count > EndpointURL.longest || !issuer.utf8.allSatisfy(\.isVisibleASCII) else {
-            return []
-        }
-        return [ServerProfileError("issuer", "must be printable ASCII without blanks")]
-    }
-
-    private static func problems(_ key: String, of address: String) -> [ServerProfileError] {
-        guard address.utf8.contains(UInt8(ascii: "?")) else { return [] }
-        return [ServerProfileError(key, "must not contain a query (?)")]
-    }
-}
-
 extension ServerProfile {
     /// The errors of the client that are visible without asking the server or reading a file.
     package var clientProblems: [ServerProfileError] { [nameProblem, secretProblem].compactMap(\.self) }
@@ -87,7 +44,7 @@ extension ServerProfile {
     }
 
     private var secretProblem: ServerProfileError? {
-        guard client.proof == .none, flow == .clientCredentials, kind.identity.kind.hasLogins else {
+        guard client.proof == .none, flow == .clientCredentials, kind.word.hasLogins else {
             return nil
         }
         return ServerProfileError(
@@ -114,35 +71,5 @@ extension ServerTrust {
             let message = "\"\(pin)\" must be \"sha256/\" and the base64 of the 32 bytes of SHA-256"
             return ServerProfileError("pins", message)
         }
-    }
-}
-
-extension AWSRole {
-    fileprivate var problems: [ServerProfileError] {
-        var problems: [ServerProfileError] = []
-        if !namesRole {
-            let message = "\"\(arn)\" is not a role ARN such as \"arn:aws:iam::123456789012:role/NAME\""
-            problems.append(ServerProfileError("role_arn", message))
-        }
-        if !hasUsableSessionName {
-            let message = "must be 2 to 64 letters, digits or characters of _+=,.@-"
-            problems.append(ServerProfileError("role_session_name", message))
-        }
-        return problems
-    }
-}
-
-extension CognitoPool {
-    fileprivate var problems: [ServerProfileError] {
-        guard AWSRegion.isName(region) else {
-            return [ServerProfileError("region", "\"\(region)\" is not an AWS region, such as eu-west-1")]
-        }
-        guard userPoolID.hasPrefix("\(region)_") else {
-            return [ServerProfileError("user_pool_id", "must begin with the region, \(region)_")]
-        }
-        guard !name.isEmpty, name.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit }) else {
-            return [ServerProfileError("user_pool_id", "must be the region, \"_\", and letters and digits")]
-        }
-        return []
     }
 }

@@ -4,34 +4,6 @@ import TokenCore
 
 /// The configuration of one session's authorization server and of its client there.
 package struct ServerProfile: Equatable, Sendable {
-    /// The protocol of the server.
-    ///
-    /// All but the commonest cases are indirect. Otherwise each would take the space of the largest.
-    package enum Kind: Equatable, Sendable {
-        /// OpenID Connect, or OAuth 2.0 with published metadata.
-        ///
-        /// Everything follows from the issuer, and from the address of its metadata if that is another.
-        case oidc(issuer: String, metadata: String? = nil)
-        /// OpenID Connect or OAuth 2.0, with the issuer that a protected resource names at each login.
-        indirect case resource(ProtectedResource)
-        /// OAuth 2.0 with the endpoints in the configuration.
-        indirect case oauth2(FixedEndpoints)
-        /// JSON endpoints, as mobile back ends have them.
-        indirect case json(JSONBackEnd)
-        /// An Amazon Cognito user pool, accessed in Amazon's own protocol.
-        indirect case cognito(CognitoPool)
-        /// A program that prints tokens.
-        indirect case command(CommandSource)
-        /// AWS IAM Identity Center.
-        indirect case identityCenter(IdentityCenter)
-        /// An AWS role, obtained with the token of another session.
-        indirect case awsRole(AWSRole)
-        /// An AWS role that IAM Identity Center has assigned to the user of another session.
-        indirect case portalRole(PortalRole)
-        /// An installation of a GitHub App.
-        indirect case gitHubApp(GitHubApp)
-    }
-
     package var kind: Kind
     package var client: ClientIdentity
     /// The scopes requested at login, in this order.
@@ -92,7 +64,7 @@ package struct ServerProfile: Equatable, Sendable {
     /// The token endpoint, or `nil` if the configuration does not name it.
     package var writtenTokenEndpoint: String? {
         if case .oauth2(let fixed) = kind { return fixed.token }
-        return kind.identity.kind.isStandard ? endpoints.token : nil
+        return kind.word.isStandard ? endpoints.token : nil
     }
 }
 
@@ -130,37 +102,6 @@ package struct EndpointOverrides: Hashable, Sendable {
             "end_session_endpoint": endSession, "jwks_uri": keySet,
         ]
         return all.compactMapValues(\.self)
-    }
-}
-
-/// The endpoints of a server without metadata.
-package struct FixedEndpoints: Hashable, Sendable {
-    /// The issuer, compared with the `iss` of authorization responses if it is known (RFC 9207 §2.4).
-    package var issuer: String?
-    package var token: String
-    package var authorization: String?
-    package var deviceAuthorization: String?
-    package var revocation: String?
-    package var endSession: String?
-    /// The URL of the key set that verifies ID tokens, or `nil` to rely on TLS (OIDC Core §3.1.3.7 (6)).
-    package var keySet: String?
-
-    package init(
-        token: String,
-        authorization: String? = nil,
-        deviceAuthorization: String? = nil,
-        revocation: String? = nil,
-        endSession: String? = nil,
-        keySet: String? = nil,
-        issuer: String? = nil
-    ) {
-        self.token = token
-        self.authorization = authorization
-        self.deviceAuthorization = deviceAuthorization
-        self.revocation = revocation
-        self.endSession = endSession
-        self.keySet = keySet
-        self.issuer = issuer
     }
 }
 

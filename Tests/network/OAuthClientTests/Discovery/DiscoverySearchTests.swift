@@ -240,7 +240,9 @@ struct DiscoverySearchTests {
         metadata: String?,
         isFit: Bool
     ) {
-        #expect(ServerProfile.Kind.oidc(issuer: issuer, metadata: metadata).problems.isEmpty == isFit)
+        #expect(
+            ServerProfile.Kind.oidc(issuer: issuer, metadata: metadata).settings.problems.isEmpty == isFit
+        )
     }
 
     @Test func `a configured template is the issuer of its metadata`() async throws {
@@ -297,7 +299,7 @@ struct DiscoverySearchTests {
         }
         bench.exchange.expect(Self.address, TestIssuer.metadata(["issuer": "acme.com"]))
         #expect(try await bench.server.discovery.metadata().issuer == "acme.com")
-        #expect(ServerProfile.Kind.oidc(issuer: "acme.com", metadata: Self.address).problems.isEmpty)
+        #expect(ServerProfile.Kind.oidc(issuer: "acme.com", metadata: Self.address).settings.problems.isEmpty)
     }
 
     @Test(.holds("O34")) func `what belongs to the server belongs to the address of its metadata`() throws {

@@ -90,5 +90,5 @@ struct ServerProfileErrorTests {
 
 extension ServerProfile {
     /// All there are.
-    var problems: [ServerProfileError] { kind.problems + clientProblems + otherProblems }
+    var problems: [ServerProfileError] { kind.settings.problems + clientProblems + otherProblems }
 }

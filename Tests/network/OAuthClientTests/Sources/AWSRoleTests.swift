@@ -157,6 +157,6 @@ struct AWSRoleTests {
     ])
     func `what Amazon would refuse is refused before`(arn: String, sessionName: String, key: String) {
         let kind = ServerProfile.Kind.awsRole(Self.role(arn: arn, sessionName: sessionName))
-        #expect(kind.problems.map(\.key) == [key])
+        #expect(kind.settings.problems.map(\.key) == [key])
     }
 }

@@ -14,3 +14,14 @@ package struct PortalRole: Equatable, Sendable {
         self.portal = portal
     }
 }
+
+extension PortalRole: ServerKindSettings {
+    package var identity: AuthorizationServerIdentity {
+        AuthorizationServerIdentity(address: portal ?? "")
+    }
+
+    package var purpose: [String]? { [role.description] }
+
+    package var secretMembers: [String] { AWSMembers.secret }
+    package var harmlessMembers: [String] { AWSMembers.harmless }
+}

@@ -46,3 +46,27 @@ package struct AWSRole: Equatable, Sendable {
             && arn.utf8.allSatisfy(\.isVisibleASCII)
     }
 }
+
+extension AWSRole: ServerKindSettings {
+    package var identity: AuthorizationServerIdentity {
+        AuthorizationServerIdentity(address: endpoint)
+    }
+
+    package var purpose: [String]? { [arn, sessionName] }
+
+    package var problems: [ServerProfileError] {
+        var problems: [ServerProfileError] = []
+        if !namesRole {
+            let message = "\"\(arn)\" is not a role ARN such as \"arn:aws:iam::123456789012:role/NAME\""
+            problems.append(ServerProfileError("role_arn", message))
+        }
+        if !hasUsableSessionName {
+            let message = "must be 2 to 64 letters, digits or characters of _+=,.@-"
+            problems.append(ServerProfileError("role_session_name", message))
+        }
+        return problems
+    }
+
+    package var secretMembers: [String] { AWSMembers.secret }
+    package var harmlessMembers: [String] { AWSMembers.harmless }
+}

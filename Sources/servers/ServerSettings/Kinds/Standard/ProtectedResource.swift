@@ -18,3 +18,14 @@ package struct ProtectedResource: Hashable, Sendable {
     /// The host and port, as an entry of `hosts`, that the tokens are sent to.
     package var host: String? { (try? EndpointURL(address))?.hostAndPort }
 }
+
+extension ProtectedResource: ServerKindSettings {
+    package var identity: AuthorizationServerIdentity {
+        AuthorizationServerIdentity(address: address, pool: metadata ?? issuer, issuer: issuer)
+    }
+
+    package var problems: [ServerProfileError] {
+        OpenIDIssuer.queryProblems("resource", of: address)
+            + (issuer.map { OpenIDIssuer(name: $0, metadata: metadata).problems } ?? [])
+    }
+}

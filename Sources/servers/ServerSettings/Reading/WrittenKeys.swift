@@ -8,10 +8,10 @@ import TOML
 package struct WrittenKeys: Equatable, Sendable {
     private var hashes: [String: Int] = [:]
 
-    init() {}
+    package init() {}
 
     /// Records the keys of `table` except `secret`, of which only the presence counts.
-    init(_ table: TOMLTable, without secret: String) {
+    package init(_ table: TOMLTable, without secret: String) {
         for entry in table.entries {
             var hasher = Hasher()
             if entry.key != secret { hasher.combine(entry.value.json.text) }
@@ -20,7 +20,7 @@ package struct WrittenKeys: Equatable, Sendable {
     }
 
     /// Returns the keys that are written in one of the two tables only, or with another value; sorted.
-    func keys(differingFrom old: WrittenKeys) -> [String] {
+    package func keys(differingFrom old: WrittenKeys) -> [String] {
         Set(hashes.keys).union(old.hashes.keys).filter { hashes[$0] != old.hashes[$0] }.sorted()
     }
 }

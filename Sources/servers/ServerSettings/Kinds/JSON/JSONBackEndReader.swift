@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: MIT
 
-import ServerSettings
 import TOML
 import Text
 
 /// A reader of the keys of kind `json`.
-struct JSONBackEndReader: SessionPartReading {
+struct JSONBackEndReader {
     /// The session's table.
-    private(set) var table: TableReader
+    private var table: TableReader
     private let home: String?
     /// Whether the address for refreshes contains `{base_url}`.
     private var needsBase = false
 
     /// Creates a reader of `table`, in which `~/` means `home`.
-    init(_ table: TableReader, home: String?) {
+    private init(_ table: TableReader, home: String?) {
         self.table = table
         self.home = home
     }
 
-    /// Reads the back end, or returns `nil` with the reasons in the problem list.
-    mutating func read() -> JSONBackEnd? {
+    /// Reads the back end from the session's table, or returns `nil` with the reasons in the problem list.
+    static func read(_ table: inout TableReader, home: String?) -> JSONBackEnd? {
+        var reader = JSONBackEndReader(table, home: home)
+        defer { table = reader.table }
+        return reader.read()
+    }
+
+    private mutating func read() -> JSONBackEnd? {
         let base = baseURL()
         let login = address("login_url", at: base)
         let refresh = address("refresh_url", at: base)

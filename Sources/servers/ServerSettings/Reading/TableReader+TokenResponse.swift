@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import ServerSettings
 import TOML
 import Text
 
@@ -12,7 +11,7 @@ extension TableReader {
     ///   - usual: the form without any key.
     ///   - further: reads the keys of `fields` that are not about responses.
     /// - Returns: the form, whose errors are reported with those of the server.
-    mutating func tokenResponseFormat(
+    package mutating func tokenResponseFormat(
         _ usual: TokenResponseFormat,
         _ further: (inout TableReader) -> Void = { _ in }
     ) -> TokenResponseFormat {

@@ -31,6 +31,39 @@ package struct JSONBackEnd: Equatable, Sendable {
     }
 }
 
+extension JSONBackEnd: ServerKindSettings {
+    package var identity: AuthorizationServerIdentity {
+        AuthorizationServerIdentity(address: refreshURL)
+    }
+
+    package var secretFiles: [(key: String, path: String)] {
+        constants.secrets.compactMap { secret in
+            if case .file(let path) = secret.source { ("\(secret.key).file", path) } else { nil }
+        }
+    }
+
+    package var commands: [[String]] {
+        constants.secrets.compactMap { secret in
+            if case .command(let words) = secret.source { words } else { nil }
+        }
+    }
+
+    package var endings: [String] { [logoutURL].compactMap(\.self) }
+
+    package var resourceErrors: ResourceErrorRules {
+        ResourceErrorRules(
+            refreshCodes: rules.refreshCodes,
+            logoutCodes: rules.logoutCodes,
+            paths: rules.responses.paths,
+            endsWithSecondRefusal: rules.endsWithSecondRefusal
+        )
+    }
+
+    package var secretMembers: [String] { rules.responses.names.tokens + (codeStep?.carriedMembers ?? []) }
+
+    package var harmlessMembers: [String] { [rules.credentials.username] + constants.harmlessNames }
+}
+
 /// The request that makes the back end send a code to the user by mail or text message, the first step of a
 /// login.
 package struct CodeDeliveryStep: Equatable, Sendable {

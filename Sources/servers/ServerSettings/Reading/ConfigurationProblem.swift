@@ -11,11 +11,25 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
     /// The line, counted from 1, or `nil` if the error concerns the whole file.
     package var line: Int?
     /// The dotted key, such as `session.work.issuer`; empty if the error concerns no key.
-    package var key: String = ""
+    package var key: String
     /// A clause for the user, such as "must be a string, not an integer", with its remedy in parentheses.
     package var message: String
     /// The session that is unavailable because of the error, if nothing else is.
     package var session: SessionName?
+
+    package init(
+        file: String? = nil,
+        line: Int? = nil,
+        key: String = "",
+        message: String,
+        session: SessionName? = nil
+    ) {
+        self.file = file
+        self.line = line
+        self.key = key
+        self.message = message
+        self.session = session
+    }
 
     /// Formats the error on one line like a compiler: `FILE:LINE: KEY: MESSAGE`.
     ///
@@ -45,21 +59,21 @@ package struct ConfigurationProblems: Error, Equatable, Sendable {
 /// A collector of problems, so that all are reported and not only the first.
 ///
 /// Safe to call from any thread.
-final class ProblemCollector: Sendable {
+package final class ProblemCollector: Sendable {
     private let found = Mutex<Set<ConfigurationProblem>>([])
     /// The ``ConfigurationProblem/file`` of all problems in this list.
     private let file: String?
     private let session: SessionName?
 
-    init(file: String? = nil, session: SessionName? = nil) {
+    package init(file: String? = nil, session: SessionName? = nil) {
         self.file = file
         self.session = session
     }
 
-    var isEmpty: Bool { found.withLock(\.isEmpty) }
+    package var isEmpty: Bool { found.withLock(\.isEmpty) }
 
     /// Adds a problem of `session`, by default of the list's session.
-    func add(
+    package func add(
         _ key: String,
         at position: TOMLPosition?,
         _ message: String,
@@ -76,12 +90,12 @@ final class ProblemCollector: Sendable {
     }
 
     /// Adds all problems of `other`.
-    func add(_ other: ProblemCollector) {
+    package func add(_ other: ProblemCollector) {
         let others = other.found.withLock(\.self)
         if !others.isEmpty { found.withLock { $0.formUnion(others) } }
     }
 
-    var inOrder: [ConfigurationProblem] {
+    package var inOrder: [ConfigurationProblem] {
         found.withLock(\.self).sorted {
             ($0.line ?? 0, $0.key, $0.message) < ($1.line ?? 0, $1.key, $1.message)
         }

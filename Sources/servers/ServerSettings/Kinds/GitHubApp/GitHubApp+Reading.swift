@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import ServerSettings
-
 /// The keys of kind `github_app`.
 extension TableReader {
     /// Reads the app and its installation, or returns `nil` with the reasons in the problem list.

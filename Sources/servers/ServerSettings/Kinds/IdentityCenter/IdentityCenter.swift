@@ -24,3 +24,14 @@ package struct IdentityCenter: Equatable, Sendable {
     /// Returns the URL of the portal service in `region`.
     package static func portal(in region: String) -> String { AWSRegion.origin(of: "portal.sso", in: region) }
 }
+
+extension IdentityCenter: ServerKindSettings {
+    package var identity: AuthorizationServerIdentity {
+        AuthorizationServerIdentity(address: tokenService, pool: startURL)
+    }
+
+    package var purpose: [String]? { [portal] }
+
+    package var secretMembers: [String] { AWSMembers.secret }
+    package var harmlessMembers: [String] { AWSMembers.harmless }
+}

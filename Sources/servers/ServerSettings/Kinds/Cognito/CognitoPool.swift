@@ -57,3 +57,26 @@ package struct CognitoPool: Equatable, Sendable {
 
     private var origin: String { AWSRegion.origin(of: "cognito-idp", in: region) }
 }
+
+extension CognitoPool: ServerKindSettings {
+    package var identity: AuthorizationServerIdentity {
+        AuthorizationServerIdentity(address: url, pool: userPoolID)
+    }
+
+    package var resourceErrors: ResourceErrorRules {
+        ResourceErrorRules(paths: JSONResponsePaths(loginDemand: "requiresReauth"))
+    }
+
+    package var problems: [ServerProfileError] {
+        guard AWSRegion.isName(region) else {
+            return [ServerProfileError("region", "\"\(region)\" is not an AWS region, such as eu-west-1")]
+        }
+        guard userPoolID.hasPrefix("\(region)_") else {
+            return [ServerProfileError("user_pool_id", "must begin with the region, \(region)_")]
+        }
+        guard !name.isEmpty, name.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit }) else {
+            return [ServerProfileError("user_pool_id", "must be the region, \"_\", and letters and digits")]
+        }
+        return []
+    }
+}

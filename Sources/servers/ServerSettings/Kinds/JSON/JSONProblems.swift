@@ -3,7 +3,6 @@
 import Text
 
 extension JSONBackEnd {
-    /// The errors in the configuration of the back end that can be found without a request.
     package var problems: [ServerProfileError] {
         rules.problems(withCode: codeStep != nil) + codeProblems + constants.problems(besides: requestMembers)
     }

@@ -7,12 +7,12 @@ import Text
 /// A reader of the keys of one table as typed values.
 ///
 /// An invalid value is reported to the problem list and read as absent.
-struct TableReader {
+package struct TableReader {
     /// The name of the table, such as `session.work`; empty for the file itself.
-    let path: String
+    package let path: String
     /// The position of the table, used for missing keys.
-    let position: TOMLPosition
-    var problems: ProblemCollector
+    package let position: TOMLPosition
+    package var problems: ProblemCollector
     private var table: TOMLTable
     private var known: [String] = []
     /// The keys that a provider file has provided.
@@ -20,34 +20,34 @@ struct TableReader {
     /// The number of keys that most readers ask for.
     private static let usualKeys = 32
 
-    init(_ table: TOMLTable, path: String, at position: TOMLPosition, problems: ProblemCollector) {
+    package init(_ table: TOMLTable, path: String, at position: TOMLPosition, problems: ProblemCollector) {
         self.table = table
         self.path = path
         self.position = position
         self.problems = problems
     }
 
-    func name(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
+    package func name(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
 
     /// Returns whether `key` is set, whatever its value.
-    func has(_ key: String) -> Bool { table[key] != nil }
+    package func has(_ key: String) -> Bool { table[key] != nil }
 
     /// Returns the position of `key`, or of the table if the key is not set.
-    func position(of key: String) -> TOMLPosition {
+    package func position(of key: String) -> TOMLPosition {
         table.entries.first { $0.key == key }?.position ?? position
     }
 
-    func report(_ key: String, _ message: String) {
+    package func report(_ key: String, _ message: String) {
         problems.add(name(of: key), at: position(of: key), message)
     }
 
     /// Reports an error with the step that helps.
-    func report(_ key: String, _ message: String, _ remedy: Remedy) {
+    package func report(_ key: String, _ message: String, _ remedy: Remedy) {
         report(key, "\(message) \(remedy.parenthesized)")
     }
 
     /// Reports every key that was not read; call this last.
-    func refuseUnknownKeys() {
+    package func refuseUnknownKeys() {
         for entry in table.entries where !known.contains(entry.key) {
             let nearest = WordSuggestion.question(about: entry.key, among: known)
             problems.add(name(of: entry.key), at: entry.position, "unknown key\(nearest)")
@@ -55,7 +55,7 @@ struct TableReader {
     }
 
     /// Reports every key that was not read, all with the same message.
-    func refuseAllElse(_ message: String) {
+    package func refuseAllElse(_ message: String) {
         for entry in table.entries where !known.contains(entry.key) {
             problems.add(name(of: entry.key), at: entry.position, message)
         }
@@ -66,7 +66,7 @@ struct TableReader {
     /// - Parameters:
     ///   - keys: the keys.
     ///   - reason: completes "has no effect: …".
-    mutating func refuse(_ keys: some Sequence<String>, _ reason: String) {
+    package mutating func refuse(_ keys: some Sequence<String>, _ reason: String) {
         for key in keys where value(key) != nil && !provided.contains(key) {
             report(key, "has no effect: \(reason)")
         }
@@ -76,7 +76,7 @@ struct TableReader {
     ///
     /// - Returns: `true` if at most one is.
     @discardableResult
-    func permitsOne(of keys: [String]) -> Bool {
+    package func permitsOne(of keys: [String]) -> Bool {
         let written = keys.filter { has($0) }
         guard written.count > 1 else { return true }
         report(written[1], "mutually exclusive: \(written.joined(separator: ", "))")
@@ -84,7 +84,7 @@ struct TableReader {
     }
 
     /// Adds the keys of a provider, which are reported at `position`.
-    mutating func provide(_ entries: [TOMLTable.Entry], at position: TOMLPosition) {
+    package mutating func provide(_ entries: [TOMLTable.Entry], at position: TOMLPosition) {
         provided = Set(entries.map(\.key))
         table = TOMLTable(
             entries: table.entries
@@ -99,11 +99,11 @@ struct TableReader {
     }
 
     /// The keys of this table with hashes of their values, except `client_secret`.
-    var written: WrittenKeys { WrittenKeys(table, without: "client_secret") }
+    package var written: WrittenKeys { WrittenKeys(table, without: "client_secret") }
 
     // MARK: Values
 
-    mutating func value(_ key: String) -> TOMLValue? {
+    package mutating func value(_ key: String) -> TOMLValue? {
         if known.isEmpty { known.reserveCapacity(TableReader.usualKeys) }
         known.append(key)
         return table[key]
@@ -121,12 +121,12 @@ struct TableReader {
         return nil
     }
 
-    mutating func boolean(_ key: String) -> Bool? {
+    package mutating func boolean(_ key: String) -> Bool? {
         read(key, as: "true or false") { if case .boolean(let value) = $0.content { value } else { nil } }
     }
 
     /// Reads a string, which must not be empty.
-    mutating func string(_ key: String) -> String? {
+    package mutating func string(_ key: String) -> String? {
         let text: String? = read(key, as: "a string") { $0.text }
         guard let text, text.isEmpty || text.utf8.contains(0) else { return text }
         report(key, "must not be empty or contain a NUL character")
@@ -134,12 +134,12 @@ struct TableReader {
     }
 
     /// Reads a string that the table requires.
-    mutating func required(_ key: String, _ purpose: String) -> String? {
+    package mutating func required(_ key: String, _ purpose: String) -> String? {
         if !has(key) { report(key, "required: \(purpose)") }
         return string(key)
     }
 
-    mutating func integer(_ key: String, in range: ClosedRange<Int>) -> Int? {
+    package mutating func integer(_ key: String, in range: ClosedRange<Int>) -> Int? {
         let number: Int64? = read(key, as: "an integer") {
             if case .integer(let value) = $0.content { value } else { nil }
         }
@@ -152,7 +152,11 @@ struct TableReader {
     }
 
     /// Reads a duration such as `"5m"` within the limits of the key.
-    mutating func duration(_ key: String, in range: ClosedRange<Duration>, _ limits: String) -> Duration? {
+    package mutating func duration(
+        _ key: String,
+        in range: ClosedRange<Duration>,
+        _ limits: String
+    ) -> Duration? {
         let text: String? = read(key, as: "a duration such as \"5m\" or \"1h30m\"") { $0.text }
         guard let text else { return nil }
         guard let duration = DurationText.parse(text) else {
@@ -170,14 +174,14 @@ struct TableReader {
     }
 
     /// Reads one of a fixed set of words.
-    mutating func word<Word: RawRepresentable & CaseIterable>(_ key: String, _: Word.Type) -> Word?
+    package mutating func word<Word: RawRepresentable & CaseIterable>(_ key: String, _: Word.Type) -> Word?
     where Word.RawValue == String {
         guard let text = string(key) else { return nil }
         return Word(word: text) { report(key, $0) }
     }
 
     /// Reads a list of non-empty strings.
-    mutating func strings(_ key: String) -> [String]? {
+    package mutating func strings(_ key: String) -> [String]? {
         let elements: [TOMLValue]? = read(key, as: "an array of strings") {
             if case .array(let elements) = $0.content { elements } else { nil }
         }
@@ -192,13 +196,13 @@ struct TableReader {
     }
 
     /// Reads words from an array, or from one string in which spaces separate them.
-    mutating func words(_ key: String) -> [String]? {
+    package mutating func words(_ key: String) -> [String]? {
         guard case .string? = table[key]?.content else { return strings(key) }
         return string(key)?.split(separator: " ").map(String.init)
     }
 
     /// Reads every key of this table with its text, which may be empty; other values are reported.
-    mutating func texts() -> [String: String] {
+    package mutating func texts() -> [String: String] {
         var texts: [String: String] = [:]
         for entry in table.entries {
             let text: String? = read(entry.key, as: "a string") { $0.text }
@@ -208,13 +212,13 @@ struct TableReader {
     }
 
     /// Reads a table inside this one, all of whose values are texts, or returns an empty one.
-    mutating func texts(_ key: String) -> [String: String] {
+    package mutating func texts(_ key: String) -> [String: String] {
         var inner = table(key)
         return inner?.texts() ?? [:]
     }
 
     /// Reads a program and its arguments, never a shell command line.
-    mutating func command(_ key: String) -> [String]? {
+    package mutating func command(_ key: String) -> [String]? {
         if case .string? = table[key]?.content {
             known.append(key)
             report(
@@ -232,7 +236,7 @@ struct TableReader {
     }
 
     /// Reads a table inside this one.
-    mutating func table(_ key: String) -> TableReader? {
+    package mutating func table(_ key: String) -> TableReader? {
         let value = table[key]
         let inner: TOMLTable? = read(key, as: "a table") {
             if case .table(let table) = $0.content { table } else { nil }
@@ -242,7 +246,7 @@ struct TableReader {
     }
 
     /// Reads an array of tables, each written with the header `example`.
-    mutating func tableArray(_ key: String, _ example: String) -> [TableReader] {
+    package mutating func tableArray(_ key: String, _ example: String) -> [TableReader] {
         let elements: [TOMLValue]? = read(key, as: "tables, each beginning with \(example)") {
             if case .array(let elements) = $0.content { elements } else { nil }
         }
@@ -257,18 +261,18 @@ struct TableReader {
     }
 
     /// The number of keys in this table.
-    var count: Int { table.entries.count }
+    package var count: Int { table.entries.count }
 
     /// The entries of this table, for tables with arbitrary keys.
-    var entries: [TOMLTable.Entry] { table.entries }
+    package var entries: [TOMLTable.Entry] { table.entries }
 
     /// Returns a reader of `inner`, the value of `entry`.
-    func reader(of inner: TOMLTable, at entry: TOMLTable.Entry) -> TableReader {
+    package func reader(of inner: TOMLTable, at entry: TOMLTable.Entry) -> TableReader {
         TableReader(inner, path: name(of: entry.key), at: entry.value.position, problems: problems)
     }
 
     /// Reads every key of this table with a reader of its value; values that are not tables are reported.
-    mutating func tables(_ purpose: String) -> [(key: String, reader: TableReader)] {
+    package mutating func tables(_ purpose: String) -> [(key: String, reader: TableReader)] {
         table.entries.compactMap { entry in
             known.append(entry.key)
             guard case .table(let inner) = entry.value.content else {
@@ -285,14 +289,14 @@ struct TableReader {
 }
 
 extension TOMLValue {
-    var text: String? {
+    package var text: String? {
         if case .string(let text) = content { text } else { nil }
     }
 }
 
 extension RawRepresentable where Self: CaseIterable, RawValue == String {
     /// Creates the case spelled `word`, or reports the valid words and returns `nil`.
-    init?(word: String, report: (String) -> Void) {
+    package init?(word: String, report: (String) -> Void) {
         if let value = Self(rawValue: word) {
             self = value
             return

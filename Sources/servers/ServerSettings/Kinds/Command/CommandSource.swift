@@ -23,3 +23,13 @@ package struct CommandSource: Equatable, Sendable {
         self.assumedLifetime = assumedLifetime
     }
 }
+
+extension CommandSource: ServerKindSettings {
+    package var identity: AuthorizationServerIdentity {
+        AuthorizationServerIdentity(address: command.first ?? "")
+    }
+
+    package var purpose: [String]? { command }
+
+    package var commands: [[String]] { [command] }
+}

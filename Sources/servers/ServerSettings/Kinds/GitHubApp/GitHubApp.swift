@@ -43,9 +43,14 @@ package struct GitHubApp: Equatable, Sendable {
         self.permissions = permissions
         self.apiURL = apiURL
     }
+}
 
-    /// The words that identify the purpose of the tokens.
-    package var origin: [String] {
+extension GitHubApp: ServerKindSettings {
+    package var identity: AuthorizationServerIdentity {
+        AuthorizationServerIdentity(address: apiURL)
+    }
+
+    package var purpose: [String]? {
         let place =
             switch installation {
             case .id(let number): String(number)
@@ -74,4 +79,15 @@ package struct GitHubApp: Equatable, Sendable {
         }
         return problems
     }
+
+    package var secretFiles: [(key: String, path: String)] {
+        if case .file(let path) = key { [("key_file", path)] } else { [] }
+    }
+
+    package var commands: [[String]] {
+        if case .command(let command) = key { return [command] }
+        return secretFiles.map { SecretSource.printing($0.path) }
+    }
+
+    package var secretMembers: [String] { ["token"] }
 }
