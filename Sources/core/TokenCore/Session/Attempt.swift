@@ -38,7 +38,7 @@ struct Attempt: Equatable, Sendable {
     /// Whether the refresh token had never been sent when this attempt began.
     var isFirstUse: Bool
     /// The reason the response that is being made durable contains only a refresh token and nothing to serve.
-    var refusal: UnusableAccessToken?
+    var refusal: UnusableTokenFailure?
     /// The reason another host cannot be asked for the token that this attempt waits for.
     var denial: ServingFailure?
     /// The problem that the user had to correct before this attempt.
@@ -56,7 +56,8 @@ struct Attempt: Equatable, Sendable {
         phase = .committing(number, renewed, obsolete: obsolete)
     }
 
-    struct UnusableAccessToken: Equatable, Sendable {
+    /// The failure after a response whose access token cannot be used.
+    struct UnusableTokenFailure: Equatable, Sendable {
         var failure: RefreshFailure
         /// A random number in `0..<1`, drawn when the response arrived.
         var jitter: Double

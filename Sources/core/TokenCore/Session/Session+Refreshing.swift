@@ -142,7 +142,7 @@ extension Session {
         let keepsFormer = failure.kind == .misbehaved && !policy.isShared
         let (renewed, obsolete) = login.renewed(by: saved, keepsFormer: keepsFormer)
         let commit = nextCommit()
-        currentAttempt?.refusal = Attempt.UnusableAccessToken(failure: failure, jitter: jitter)
+        currentAttempt?.refusal = Attempt.UnusableTokenFailure(failure: failure, jitter: jitter)
         currentAttempt?.phase = .committing(commit, renewed, obsolete: obsolete)
         return [.commit(commit, renewed.snapshot(standing: .loggedIn, at: moment))]
     }
