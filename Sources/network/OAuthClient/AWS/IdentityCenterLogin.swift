@@ -70,7 +70,7 @@ struct IdentityCenterLogin {
         for grant: DeviceGrant,
         as client: ClientRegistration
     ) async throws(LoginError) -> LoginGrant {
-        do throws(FailedRenewal) {
+        do throws(RefreshRequestError) {
             var tokens = try await server.tokens(as: client, by: DeviceGrant.grantType) {
                 $0.add("deviceCode", grant.deviceCode)
             }

@@ -33,7 +33,7 @@ struct IdentityCenterLogout {
         guard let refreshToken = tokens.refreshToken else { return .revoked }
         let client = try await server.knownClient(tokens.server)
         let renewed: GrantedTokens
-        do throws(FailedRenewal) {
+        do throws(RefreshRequestError) {
             renewed = try await server.tokens(refreshing: refreshToken, as: client)
         } catch {
             throw error.failure

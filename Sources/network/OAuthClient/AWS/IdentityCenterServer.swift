@@ -29,7 +29,7 @@ struct IdentityCenterServer: AuthorizationServer {
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
         guard request.variant == .primary else { return await role(request) }
-        do throws(FailedRenewal) {
+        do throws(RefreshRequestError) {
             return .granted(try await renew(request))
         } catch {
             return tools.outcome(of: error, renewing: request.renewal)
@@ -65,7 +65,7 @@ struct IdentityCenterServer: AuthorizationServer {
         }
     }
 
-    private func renew(_ request: RefreshRequest) async throws(FailedRenewal) -> GrantedTokens {
+    private func renew(_ request: RefreshRequest) async throws(RefreshRequestError) -> GrantedTokens {
         let token: SecretID
         let client: ClientRegistration
         do throws(RefreshFailure) {
@@ -77,7 +77,7 @@ struct IdentityCenterServer: AuthorizationServer {
             try checkPin(request.tokenEndpoint)
             client = try await knownClient(request.server)
         } catch {
-            throw FailedRenewal(failure: error)
+            throw RefreshRequestError(failure: error)
         }
         return try await tokens(refreshing: token, as: client)
     }
@@ -86,8 +86,8 @@ struct IdentityCenterServer: AuthorizationServer {
     func tokens(
         refreshing token: SecretID,
         as client: ClientRegistration
-    ) async throws(FailedRenewal) -> GrantedTokens {
-        do throws(FailedRenewal) {
+    ) async throws(RefreshRequestError) -> GrantedTokens {
+        do throws(RefreshRequestError) {
             return try await tokens(as: client, by: "refresh_token", sent: token) {
                 members throws(RefreshFailure) in
                 try members.add("refreshToken", token, from: tools.memory)
@@ -113,7 +113,7 @@ struct IdentityCenterServer: AuthorizationServer {
         by grantType: String,
         sent: SecretID? = nil,
         _ members: (JSONRequestBody.MemberWriter) throws(RefreshFailure) -> Void
-    ) async throws(FailedRenewal) -> GrantedTokens {
+    ) async throws(RefreshRequestError) -> GrantedTokens {
         var leftover: RescuableRefreshToken?
         do throws(RefreshFailure) {
             let (object, requestedAt) = try await service.post("/token", isRefresh: sent != nil) {
@@ -136,7 +136,7 @@ struct IdentityCenterServer: AuthorizationServer {
             }
             return granted
         } catch {
-            throw FailedRenewal(failure: error, leftover: leftover)
+            throw RefreshRequestError(failure: error, leftover: leftover)
         }
     }
 

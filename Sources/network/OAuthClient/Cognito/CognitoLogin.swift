@@ -43,7 +43,7 @@ struct CognitoLogin {
     private func logInByImport() async throws(LoginError) -> LoginGrant {
         try await dialogue.importing { token throws(LoginError) in
             let identity = try await identity()
-            do throws(FailedRenewal) {
+            do throws(RefreshRequestError) {
                 let (tokens, known) = try await server.renew(token, identity)
                 return grant(tokens, known, fallback: .refreshToken(token), account: identity.username)
             } catch {

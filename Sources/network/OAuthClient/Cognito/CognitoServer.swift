@@ -37,7 +37,7 @@ struct CognitoServer: AuthorizationServer {
     }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
-        do throws(FailedRenewal) {
+        do throws(RefreshRequestError) {
             return .granted(try await renew(request))
         } catch {
             if error.failure.kind.consequences.blamesClient { await secrets.forget() }
@@ -62,7 +62,7 @@ struct CognitoServer: AuthorizationServer {
         await CognitoRevocation(server: self, tokens: tokens).run()
     }
 
-    private func renew(_ request: RefreshRequest) async throws(FailedRenewal) -> GrantedTokens {
+    private func renew(_ request: RefreshRequest) async throws(RefreshRequestError) -> GrantedTokens {
         let token: SecretID
         let identity: CognitoUserClaims
         do throws(RefreshFailure) {
@@ -75,7 +75,7 @@ struct CognitoServer: AuthorizationServer {
                 }
             )
         } catch {
-            throw FailedRenewal(failure: error)
+            throw RefreshRequestError(failure: error)
         }
         return try await renew(token, identity, idToken: request.idToken).tokens
     }
@@ -98,7 +98,7 @@ struct CognitoServer: AuthorizationServer {
         _ token: SecretID,
         _ identity: CognitoUserClaims,
         idToken: SecretID? = nil
-    ) async throws(FailedRenewal) -> (tokens: GrantedTokens, identity: CognitoUserClaims) {
+    ) async throws(RefreshRequestError) -> (tokens: GrantedTokens, identity: CognitoUserClaims) {
         var leftover: RescuableRefreshToken?
         do throws(RefreshFailure) {
             let refresh = CognitoRefresh(
@@ -114,7 +114,7 @@ struct CognitoServer: AuthorizationServer {
             leftover = RescuableRefreshToken(result, .cognito, requestedAt: requestedAt)
             return try grant(result, of: reply, requestedAt, sent: token, original: idToken)
         } catch {
-            throw FailedRenewal(failure: error, leftover: leftover)
+            throw RefreshRequestError(failure: error, leftover: leftover)
         }
     }
 

@@ -39,7 +39,7 @@ struct JSONLogin {
     private func logInByPassword(at url: String) async throws(LoginError) -> LoginGrant {
         let username = try await dialogue.username()
         return try await dialogue.withPassword(of: username) { password throws(LoginError) in
-            do throws(FailedRenewal) {
+            do throws(RefreshRequestError) {
                 let tokens = try await server.tokens(from: url) { members throws(RefreshFailure) in
                     members.add(names.username, username)
                     try members.add(names.password, password, from: memory)
@@ -91,7 +91,7 @@ struct JSONLogin {
     }
 
     private func tokens(in answer: JSONServer.Answer) throws(RefreshFailure) -> GrantedTokens {
-        do throws(FailedRenewal) {
+        do throws(RefreshRequestError) {
             return try server.tokens(in: answer)
         } catch {
             throw error.failure

@@ -44,7 +44,7 @@ struct JSONLogout {
     private func renewAndLogOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
         guard let refreshToken = tokens.refreshToken else { return .nothing }
         let renewed: GrantedTokens
-        do throws(FailedRenewal) {
+        do throws(RefreshRequestError) {
             renewed = try await server.tokens(refreshing: refreshToken)
         } catch {
             throw error.failure

@@ -35,7 +35,7 @@ struct JSONServer: AuthorizationServer {
     private var rules: JSONRules { backEnd.rules }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
-        do throws(FailedRenewal) {
+        do throws(RefreshRequestError) {
             return .granted(try await renew(request))
         } catch {
             return tools.outcome(of: error, renewing: request.renewal)
@@ -59,12 +59,12 @@ struct JSONServer: AuthorizationServer {
 
     // MARK: Refresh
 
-    private func renew(_ request: RefreshRequest) async throws(FailedRenewal) -> GrantedTokens {
+    private func renew(_ request: RefreshRequest) async throws(RefreshRequestError) -> GrantedTokens {
         let token: SecretID
         do throws(RefreshFailure) {
             token = try refreshToken(of: request)
         } catch {
-            throw FailedRenewal(failure: error)
+            throw RefreshRequestError(failure: error)
         }
         return try await tokens(refreshing: token)
     }
@@ -91,7 +91,7 @@ struct JSONServer: AuthorizationServer {
         throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
     }
 
-    func tokens(refreshing token: SecretID) async throws(FailedRenewal) -> GrantedTokens {
+    func tokens(refreshing token: SecretID) async throws(RefreshRequestError) -> GrantedTokens {
         try await tokens(from: backEnd.refreshURL, refreshing: token) { members throws(RefreshFailure) in
             try members.add(rules.responses.names.refreshToken, token, from: tools.memory)
         }
@@ -117,12 +117,12 @@ struct JSONServer: AuthorizationServer {
         from address: String,
         refreshing sent: SecretID? = nil,
         _ members: (JSONRequestBody.MemberWriter) throws(RefreshFailure) -> Void
-    ) async throws(FailedRenewal) -> GrantedTokens {
+    ) async throws(RefreshRequestError) -> GrantedTokens {
         let answer: Answer
         do throws(RefreshFailure) {
             answer = try await post(members, to: address, for: sent == nil ? .login : .refresh)
         } catch {
-            throw FailedRenewal(failure: error)
+            throw RefreshRequestError(failure: error)
         }
         return try tokens(in: answer, refreshing: sent)
     }
@@ -130,7 +130,10 @@ struct JSONServer: AuthorizationServer {
     /// Returns the tokens in `answer`.
     ///
     /// `sent` is the refresh token of the request, if there was one.
-    func tokens(in answer: Answer, refreshing sent: SecretID? = nil) throws(FailedRenewal) -> GrantedTokens {
+    func tokens(
+        in answer: Answer,
+        refreshing sent: SecretID? = nil
+    ) throws(RefreshRequestError) -> GrantedTokens {
         do throws(RefreshFailure) {
             return try tools.seal(try read(answer), requestedAt: answer.requestedAt, sent: sent)
         } catch {
@@ -142,7 +145,7 @@ struct JSONServer: AuthorizationServer {
                 rules.responses,
                 requestedAt: answer.requestedAt
             )
-            throw FailedRenewal(failure: error, leftover: answer.isSuccess ? leftover : nil)
+            throw RefreshRequestError(failure: error, leftover: answer.isSuccess ? leftover : nil)
         }
     }
 

@@ -101,7 +101,7 @@ extension JSONLogin {
         by token: SecretID,
         _ saved: SavedLoginResponse? = nil
     ) async throws(LoginError) -> LoginGrant {
-        do throws(FailedRenewal) {
+        do throws(RefreshRequestError) {
             var tokens = try await server.tokens(refreshing: token)
             if let saved {
                 tokens.keptMembers = saved.keptMembers.merging(tokens.keptMembers) { $1 }

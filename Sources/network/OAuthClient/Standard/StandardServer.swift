@@ -93,7 +93,7 @@ struct StandardServer: AuthorizationServer {
                     failure = .clientForgotten(failure)
                 }
             }
-            let failed = FailedRenewal(failure: failure, leftover: error.leftover)
+            let failed = RefreshRequestError(failure: failure, leftover: error.leftover)
             return tools.outcome(of: failed, renewing: request.renewal)
         }
     }

@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// A failed refresh, at a server of any kind, that returned no usable token.
-struct FailedRenewal: Error {
+struct RefreshRequestError: Error {
     var failure: RefreshFailure
     /// The refresh token of a successful response that could not be used.
     var leftover: RescuableRefreshToken?
@@ -37,7 +37,7 @@ extension ServerDependencies {
     ///
     /// The refresh token of a response that cannot be used is kept if it differs from the one sent. A
     /// rejection, or a response that ends the session, counts as such even if it includes a refresh token.
-    func outcome(of failed: FailedRenewal, renewing renewal: RenewalMethod) -> RefreshOutcome {
+    func outcome(of failed: RefreshRequestError, renewing renewal: RenewalMethod) -> RefreshOutcome {
         var failure = failed.failure
         guard let leftover = failed.leftover, case .refreshToken(let sent) = renewal else {
             return .failed(failure)
