@@ -113,7 +113,7 @@ struct StatusRequests {
     /// Serves `GET /v1/metrics`.
     func metrics(for connection: Connection) -> HTTPResponse {
         let visible = visibleSessions(to: connection)
-        let sources = MetricSources(
+        let input = MetricsInput(
             moment: timekeeper.moment,
             startedAt: startedAt,
             isServing: phase.isServing,
@@ -123,11 +123,11 @@ struct StatusRequests {
             isFleetUp: fleet.isReachable,
             generations: visible.map(\.session.name).compactMap { name in
                 fleet.generation(of: name).map {
-                    MetricSources.SharedGeneration(session: name.description, generation: $0)
+                    MetricsInput.SharedGeneration(session: name.description, generation: $0)
                 }
             }
         )
-        return .text(Metric.text(of: sources), contentType: "text/plain; version=0.0.4; charset=utf-8")
+        return .text(Metric.text(of: input), contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 
     /// Serves `GET /v1/doctor`.

@@ -19,7 +19,7 @@ struct SessionCounters: Equatable, Sendable {
 }
 
 /// The data from which the metrics are made, at one moment.
-struct MetricSources {
+struct MetricsInput {
     /// The generation of a session that several hosts share.
     struct SharedGeneration {
         var session: String
@@ -52,7 +52,7 @@ struct Metric: Sendable {
     let name: String
     let kind: Kind
     let help: String
-    let samples: @Sendable (MetricSources) -> [Sample]
+    let samples: @Sendable (MetricsInput) -> [Sample]
     /// Whether only hosts of a fleet have this metric.
     let isOfFleet: Bool
 
@@ -62,7 +62,7 @@ struct Metric: Sendable {
         _ kind: Kind,
         _ help: String,
         isOfFleet: Bool = false,
-        value: @escaping @Sendable (MetricSources) -> Int64
+        value: @escaping @Sendable (MetricsInput) -> Int64
     ) {
         self.init(name, kind, help, isOfFleet: isOfFleet, samples: { [Sample(value: value($0))] })
     }
@@ -74,10 +74,10 @@ struct Metric: Sendable {
         _ help: String,
         ofEach samples: @escaping @Sendable (SessionEntry, SessionStatus, Moment) -> [Sample]
     ) {
-        self.init(name, kind, help) { sources in
-            sources.sessions.flatMap { entry in
+        self.init(name, kind, help) { input in
+            input.sessions.flatMap { entry in
                 let status = entry.session.status
-                return samples(entry, status, sources.moment).map { sample in
+                return samples(entry, status, input.moment).map { sample in
                     var sample = sample
                     sample.labels.insert(("session", status.name.description), at: 0)
                     return sample
@@ -91,7 +91,7 @@ struct Metric: Sendable {
         _ kind: Kind,
         _ help: String,
         isOfFleet: Bool = false,
-        samples: @escaping @Sendable (MetricSources) -> [Sample]
+        samples: @escaping @Sendable (MetricsInput) -> [Sample]
     ) {
         self.name = "tokenagent_" + name
         self.kind = kind
@@ -158,8 +158,8 @@ struct Metric: Sendable {
             .gauge,
             "Refreshes of a shared session since its login.",
             isOfFleet: true,
-            samples: { sources in
-                sources.generations.map {
+            samples: { input in
+                input.generations.map {
                     Sample(labels: [("session", $0.session)], value: Int64(clamping: $0.generation))
                 }
             }
@@ -169,10 +169,10 @@ struct Metric: Sendable {
     /// Returns the metrics in the Prometheus text exposition format, version 0.0.4.
     ///
     /// Label values are session names and constants, so none needs an escape.
-    static func text(of sources: MetricSources) -> String {
-        all.filter { !$0.isOfFleet || sources.isFleetUp != nil }.reduce(into: "") { text, metric in
+    static func text(of input: MetricsInput) -> String {
+        all.filter { !$0.isOfFleet || input.isFleetUp != nil }.reduce(into: "") { text, metric in
             text += "# HELP \(metric.name) \(metric.help)\n# TYPE \(metric.name) \(metric.kind.rawValue)\n"
-            for sample in metric.samples(sources) {
+            for sample in metric.samples(input) {
                 let labels = sample.labels.map { "\($0.name)=\"\($0.value)\"" }.joined(separator: ",")
                 text += metric.name + (labels.isEmpty ? "" : "{\(labels)}") + " \(sample.value)\n"
             }
