@@ -5,11 +5,11 @@ import Text
 /// A member of a message: its name on the socket, and the type of its value.
 package struct WireMember<Value: WireValue>: Sendable {
     package let name: String
-    package let unit: WireUnit
+    package let unit: WireNumberUnit
     /// Whether the member may be missing.
     package let isOptional: Bool
 
-    init(_ name: String, _ unit: WireUnit = .none, isOptional: Bool = false) {
+    init(_ name: String, _ unit: WireNumberUnit = .none, isOptional: Bool = false) {
         self.name = name
         self.unit = unit
         self.isOptional = isOptional
@@ -17,7 +17,7 @@ package struct WireMember<Value: WireValue>: Sendable {
 }
 
 /// The unit of a number.
-package enum WireUnit: Sendable {
+package enum WireNumberUnit: Sendable {
     case none
     /// Whole seconds since 1970, UTC.
     case time
