@@ -23,16 +23,16 @@ package enum SecretKind: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// The secrets of the running agent: sealed blobs in ordinary memory, their keys in guarded memory.
+/// The secrets of the running agent, sealed in ordinary memory, and their keys in guarded memory.
 ///
 /// Bytes are in the clear only inside `open`. Safe to call from any thread.
 package final class SealedMemory: Sendable {
     /// A secret that was found, with the keys to open it.
     package struct OpenableSecret {
         /// The number of bytes in the secret itself.
-        package var count: Int { Int(blob.count) }
+        package var count: Int { Int(sealedSecret.count) }
         fileprivate let id: SecretID
-        fileprivate let blob: Blob
+        fileprivate let sealedSecret: SealedSecret
         fileprivate let keys: GuardedBytes
 
         /// Opens the secret into the beginning of `place`, followed by ``spare`` zeros.
@@ -42,12 +42,12 @@ package final class SealedMemory: Sendable {
         /// - Throws: ``SealedMemoryError/damaged``.
         package func open(into place: UnsafeMutableRawBufferPointer) throws(SealedMemoryError) {
             let opened = unsafe keys.read { keys in
-                unsafe blob.sealed.withUnsafeBytes { sealed in
-                    unsafe id.withAssociatedData(blob.kind) { associated in
+                unsafe sealedSecret.sealed.withUnsafeBytes { sealed in
+                    unsafe id.withAssociatedData(sealedSecret.kind) { associated in
                         unsafe AEAD.open(
                             sealed,
                             associated: associated,
-                            key: keys.key(for: blob.kind),
+                            key: keys.key(for: sealedSecret.kind),
                             into: UnsafeMutableRawBufferPointer(rebasing: place[..<room])
                         )
                     }
@@ -70,11 +70,11 @@ package final class SealedMemory: Sendable {
         /// The number of zeros that follow the opened secret.
         package var spare: Int { room - count }
 
-        private var room: Int { blob.sealed.count - AEAD.overhead }
+        private var room: Int { sealedSecret.sealed.count - AEAD.overhead }
     }
 
     /// A secret, sealed in ordinary memory.
-    fileprivate struct Blob {
+    fileprivate struct SealedSecret {
         var kind: SecretKind
         /// The number of bytes in the secret; zeros follow it in the plaintext.
         var count: UInt32
@@ -85,7 +85,7 @@ package final class SealedMemory: Sendable {
         /// Two AEAD keys, the first for short-lived secrets and the second for long-lived ones, or `nil`
         /// while locked.
         var keys: GuardedBytes?
-        var blobs: [SecretID: Blob] = [:]
+        var secrets: [SecretID: SealedSecret] = [:]
         var nextID: UInt64 = 1
     }
 
@@ -123,7 +123,7 @@ package final class SealedMemory: Sendable {
         }
         try contents.withLock { contents throws(SealedMemoryError) in
             guard contents.keys === keys else { throw .locked }
-            contents.blobs[id] = Blob(kind: kind, count: UInt32(bytes.count), sealed: sealed)
+            contents.secrets[id] = SealedSecret(kind: kind, count: UInt32(bytes.count), sealed: sealed)
         }
         return id
     }
@@ -142,8 +142,8 @@ package final class SealedMemory: Sendable {
     package func find(_ id: SecretID) throws(SealedMemoryError) -> OpenableSecret {
         try contents.withLock { contents throws(SealedMemoryError) in
             guard let keys = contents.keys else { throw .locked }
-            guard let blob = contents.blobs[id] else { throw .noSuchSecret }
-            return OpenableSecret(id: id, blob: blob, keys: keys)
+            guard let sealedSecret = contents.secrets[id] else { throw .noSuchSecret }
+            return OpenableSecret(id: id, sealedSecret: sealedSecret, keys: keys)
         }
     }
 
@@ -159,12 +159,12 @@ package final class SealedMemory: Sendable {
 
     /// Returns the kind of the secret `id`, or `nil` if there is no such secret.
     package func kind(of id: SecretID) -> SecretKind? {
-        contents.withLock { $0.blobs[id]?.kind }
+        contents.withLock { $0.secrets[id]?.kind }
     }
 
     /// Removes `id`; unknown identifiers are ignored.
     package func erase(_ id: SecretID) {
-        contents.withLock { _ = $0.blobs.removeValue(forKey: id) }
+        contents.withLock { _ = $0.secrets.removeValue(forKey: id) }
     }
 
     /// Returns whether `candidate` is the secret `id`, in time independent of where they differ.
@@ -200,14 +200,14 @@ package final class SealedMemory: Sendable {
         return status == 0 ? TokenFingerprint(digest) : nil
     }
 
-    /// Wipes the keys and removes every blob.
+    /// Wipes the keys and removes every secret.
     ///
     /// An ``open(_:_:)`` in progress on another thread keeps the keys until it ends; then they are wiped.
     package func lock() {
         contents.withLock { contents in
             // The keys are wiped on release, and thus never while another thread reads them.
             contents.keys = nil
-            contents.blobs.removeAll()
+            contents.secrets.removeAll()
         }
     }
 
@@ -229,9 +229,9 @@ package final class SealedMemory: Sendable {
 }
 
 extension SecretID {
-    /// Passes the associated data, which binds a blob to its identifier and kind, to `body`.
+    /// Passes the associated data, which binds a sealed secret to its identifier and kind, to `body`.
     ///
-    /// Blobs can therefore not be exchanged for one another.
+    /// Sealed secrets can therefore not be exchanged for one another.
     fileprivate func withAssociatedData<Result>(
         _ kind: SecretKind,
         _ body: (UnsafeRawBufferPointer) -> Result

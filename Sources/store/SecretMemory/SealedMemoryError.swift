@@ -6,7 +6,7 @@ package enum SealedMemoryError: Error, Equatable, Sendable {
     case locked
     /// There is no, or no longer, a secret with this identifier.
     case noSuchSecret
-    /// The blob does not open under its key: memory was damaged.
+    /// The secret does not open under its key: memory was damaged.
     case damaged
     /// The system denied guarded memory.
     case outOfMemory
