@@ -13,7 +13,8 @@ final class ExchangeTable: Sendable {
         var isCancelled = false
     }
 
-    private struct TableState {
+    /// The contents of the table, under its lock.
+    private struct TableContents {
         var next = 0
         var entries: [Int: Entry] = [:]
         /// The exchange that answers a request.
@@ -35,7 +36,7 @@ final class ExchangeTable: Sendable {
         }
     }
 
-    private let state = Mutex(TableState())
+    private let state = Mutex(TableContents())
 
     /// Adds an exchange that answers `requests`.
     ///
