@@ -4,7 +4,7 @@ import ServerSettings
 import Text
 import TokenCore
 
-/// A failed refresh, at a server of any kind, that returned no usable token.
+/// The error of a request for tokens, at a server of any kind, that returned no usable one.
 struct RefreshRequestError: Error {
     var failure: RefreshFailure
     /// The refresh token of a successful response that could not be used.
