@@ -37,8 +37,8 @@ struct DecryptedRecording {
     ///
     /// Zeros at its end may be room that nothing was written to yet, also within the last record.
     ///
-    /// - Throws: ``RecordingError``: `unknownCipher`, `unreadable`, `forged`.
-    init(_ stream: [UInt8], _ secret: TLSSecret) throws(RecordingError) {
+    /// - Throws: ``UnusableRecordingError``: `unknownCipher`, `unreadable`, `forged`.
+    init(_ stream: [UInt8], _ secret: TLSSecret) throws(UnusableRecordingError) {
         self.secret = secret
         var rest = stream[...]
         while rest.count >= DecryptedRecording.headCount, !hasEnded {
@@ -52,7 +52,7 @@ struct DecryptedRecording {
             guard rest.count >= DecryptedRecording.headCount + count else { return }
             let content = rest.dropFirst(DecryptedRecording.headCount).prefix(count)
             rest = rest.dropFirst(DecryptedRecording.headCount + count)
-            do throws(RecordingError) {
+            do throws(UnusableRecordingError) {
                 try take(head, content)
             } catch {
                 let last = content.last ?? head[DecryptedRecording.headCount - 1]
@@ -63,7 +63,7 @@ struct DecryptedRecording {
         }
     }
 
-    private mutating func take(_ head: [UInt8], _ content: ArraySlice<UInt8>) throws(RecordingError) {
+    private mutating func take(_ head: [UInt8], _ content: ArraySlice<UInt8>) throws(UnusableRecordingError) {
         switch (secret, head[0]) {
         case (.traffic, Kind.data): try openLater(head, content)
         case (.master, _) where isSealed: try open(head, content)
@@ -76,7 +76,7 @@ struct DecryptedRecording {
     }
 
     /// Finds the cipher in the server's hello, once that is complete (RFC 8446 §4.1.3).
-    private mutating func readGreeting() throws(RecordingError) {
+    private mutating func readGreeting() throws(UnusableRecordingError) {
         while let (kind, message) = messages.next().map({ ($0.kind, $0.content) }) {
             // Version, random value, session identifier, cipher suite.
             guard kind == 2, message.count > 34 else { continue }
@@ -98,7 +98,10 @@ struct DecryptedRecording {
     private static let retryRequest = Array(SHA256.hash(data: Array("HelloRetryRequest".utf8)))
 
     /// Opens a record of TLS 1.3; the kind of its content stands at its end, before any padding (RFC 8446 §5.2).
-    private mutating func openLater(_ head: [UInt8], _ content: ArraySlice<UInt8>) throws(RecordingError) {
+    private mutating func openLater(
+        _ head: [UInt8],
+        _ content: ArraySlice<UInt8>
+    ) throws(UnusableRecordingError) {
         guard cipher != nil else { throw .unreadable }
         guard let opened = cipher?.open(content, associated: head) else {
             // Still under the handshake's secret, which was not kept.
@@ -110,13 +113,16 @@ struct DecryptedRecording {
         try takeOpened(opened[end], opened[..<end])
     }
 
-    private mutating func open(_ head: [UInt8], _ content: ArraySlice<UInt8>) throws(RecordingError) {
+    private mutating func open(_ head: [UInt8], _ content: ArraySlice<UInt8>) throws(UnusableRecordingError) {
         guard cipher != nil else { throw .unreadable }
         guard let opened = cipher?.open(content, kindAndVersion: Array(head.prefix(3))) else { throw .forged }
         try takeOpened(head[0], opened[...])
     }
 
-    private mutating func takeOpened(_ kind: UInt8, _ content: ArraySlice<UInt8>) throws(RecordingError) {
+    private mutating func takeOpened(
+        _ kind: UInt8,
+        _ content: ArraySlice<UInt8>
+    ) throws(UnusableRecordingError) {
         switch kind {
         case Kind.data: plaintext += content
         // Every alert but this one is an error, after which nothing follows either.
@@ -129,7 +135,7 @@ struct DecryptedRecording {
     }
 
     /// Goes on to the server's next secret behind each message that says so (RFC 8446 §4.6.3, §7.2).
-    private mutating func followUpdates() throws(RecordingError) {
+    private mutating func followUpdates() throws(UnusableRecordingError) {
         while let message = messages.next() {
             guard message.kind == 24 else { continue }
             // No message goes over a change of keys (RFC 8446 §5.1).

@@ -52,7 +52,7 @@ final class GuardedAttempt: Sendable {
             case .pending: break
             case .recorded(let recorded) where !recorded.isNews && !recorded.isFinal: break
             case .recorded(let recorded):
-                do throws(RecordingError) {
+                do throws(UnusableRecordingError) {
                     if let reply = try await recorded.reply(to: request, in: place, on: eventLoop) {
                         // It is gone once what it brings is stored.
                         place.answered()
@@ -88,7 +88,7 @@ extension RecordedResponse {
         to request: OutgoingRequest,
         in place: ResponseRecording,
         on eventLoop: any EventLoop
-    ) async throws(RecordingError) -> ServerResponse? {
+    ) async throws(UnusableRecordingError) -> ServerResponse? {
         guard let note = RecordingNote(note), let secret = TLSSecret(line: note.key) else {
             throw .unreadable
         }

@@ -13,7 +13,7 @@ enum RecordedResponseParser {
         _ recording: DecryptedRecording,
         readsBody: Bool,
         on eventLoop: any EventLoop
-    ) async throws(RecordingError) -> ServerResponse? {
+    ) async throws(UnusableRecordingError) -> ServerResponse? {
         do {
             return try await eventLoop.flatSubmit { replay(recording, readsBody, on: eventLoop) }.get()
         } catch NIOSSLError.uncleanShutdown, HTTPParserError.invalidEOFState, ChannelError.eof {

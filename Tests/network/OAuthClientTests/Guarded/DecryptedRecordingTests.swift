@@ -67,7 +67,7 @@ struct DecryptedRecordingTests {
         let connection = try RecordedConnection(.tlsv13)
         try connection.say("<html>")
         let recording = try DecryptedRecording(connection.stream, try #require(connection.secret))
-        await #expect(throws: RecordingError.notHTTP) {
+        await #expect(throws: UnusableRecordingError.notHTTP) {
             try await RecordedResponseParser.read(recording, readsBody: true, on: Wire.eventLoop)
         }
     }
@@ -163,7 +163,7 @@ struct DecryptedRecordingTests {
         let connection = try RecordedConnection(.tlsv12, [.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA])
         try connection.say(Self.answer)
         let secret = try #require(connection.secret)
-        #expect(throws: RecordingError.unknownCipher(0xC009)) {
+        #expect(throws: UnusableRecordingError.unknownCipher(0xC009)) {
             try DecryptedRecording(connection.stream, secret)
         }
     }
@@ -179,7 +179,7 @@ struct DecryptedRecordingTests {
 
     @Test func `bytes that are no TLS are none`() {
         let secret = TLSSecret.traffic([UInt8](repeating: 1, count: 32))
-        #expect(throws: RecordingError.unreadable) {
+        #expect(throws: UnusableRecordingError.unreadable) {
             try DecryptedRecording(Array("HTTP/1.1 200 OK".utf8), secret)
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Why a recorded answer is of no use.
-enum RecordingError: Error, Equatable, CustomStringConvertible {
+enum UnusableRecordingError: Error, Equatable, CustomStringConvertible {
     /// The server's answer had not come to its end when the connection broke.
     case incomplete
     /// The configuration names another server now.
