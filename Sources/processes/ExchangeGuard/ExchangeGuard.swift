@@ -36,7 +36,7 @@ package struct ExchangeGuard {
 
     /// Our end of the socket pair to the agent; -1 once that end has closed.
     private var agent: Int32
-    private var order: GuardRequest
+    private var order: GuardHandoverMessage
     /// The other end has the request by then; in nanoseconds of the boot-time clock.
     private var arriveBefore = Int64.max
     private let server: Int32
@@ -62,14 +62,14 @@ package struct ExchangeGuard {
 
     /// Takes the order of the agent at `socket`; `nil`: there is none.
     package init?(at socket: Int32) {
-        var head = [UInt8](repeating: 0, count: GuardRequest(end: 0).frame.count)
+        var head = [UInt8](repeating: 0, count: GuardHandoverMessage(end: 0).frame.count)
         var descriptors: [Int32] = [-1, -1]
         var count = Int32(descriptors.count)
         let received = unsafe hardening_receive_descriptors(socket, &head, head.count, &descriptors, &count)
         var length = 0
         guard received == head.count, count > 0,
             GuardFrame(head: head.prefix(GuardFrame.headCount), count: &length) == .order,
-            let order = GuardRequest(head.dropFirst(GuardFrame.headCount))
+            let order = GuardHandoverMessage(head.dropFirst(GuardFrame.headCount))
         else { return nil }
         agent = socket
         self.order = order

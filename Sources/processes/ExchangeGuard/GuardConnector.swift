@@ -46,7 +46,7 @@ package final class GuardLink: @unchecked Sendable {
     /// Hands the guard its connection and the file of the answer, copies of both.
     ///
     /// - Returns: whether there is a guard still.
-    package func hand(_ order: GuardRequest, connection: Int32, file: Int32?) -> Bool {
+    package func hand(_ order: GuardHandoverMessage, connection: Int32, file: Int32?) -> Bool {
         let frame = order.frame
         let descriptors = [connection] + (file.map { [$0] } ?? [])
         return unsafe hardening_send_descriptors(

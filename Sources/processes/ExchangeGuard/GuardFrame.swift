@@ -4,7 +4,7 @@
 ///
 /// On the wire: kind (1), count of the bytes that follow (4, big-endian), those bytes. Both ends are of one release.
 package enum GuardFrame: UInt8, Sendable {
-    /// To the guard, first and once, with descriptors: the connection and, if the answer is kept, its file. ``GuardRequest``.
+    /// To the guard, first and once, with descriptors: the connection and, if the answer is kept, its file. ``GuardHandoverMessage``.
     case order = 1
     /// To the guard: bytes for the server.
     case outgoing = 2
@@ -45,7 +45,7 @@ package enum GuardFrame: UInt8, Sendable {
 /// The first message to a guard.
 ///
 /// On the wire: ``end`` (8, big-endian).
-package struct GuardRequest: Equatable, Sendable {
+package struct GuardHandoverMessage: Equatable, Sendable {
     /// The latest time at which the guard is killed, in nanoseconds of the boot-time clock.
     package var end: Int64
 

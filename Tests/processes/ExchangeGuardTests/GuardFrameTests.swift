@@ -8,8 +8,8 @@ struct GuardFrameTests {
     @Test func `what is written is read`() throws {
         let arming = GuardArming(sendBefore: 1 << 40 | 7, arriveBefore: 1 << 41 | 9, head: Array("head".utf8))
         #expect(GuardArming(arming.frame.dropFirst(GuardFrame.headCount)) == arming)
-        let order = GuardRequest(end: .max)
-        #expect(GuardRequest(order.frame.dropFirst(GuardFrame.headCount)) == order)
+        let order = GuardHandoverMessage(end: .max)
+        #expect(GuardHandoverMessage(order.frame.dropFirst(GuardFrame.headCount)) == order)
         var count = 0
         #expect(GuardFrame(head: arming.frame.prefix(GuardFrame.headCount), count: &count) == .arming)
         #expect(count == 20)

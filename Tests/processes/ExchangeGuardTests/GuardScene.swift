@@ -41,7 +41,7 @@ final class GuardScene {
         let (client, accepted) = try GuardScene.connect(isCongested)
         server = accepted
         let link = GuardLink(descriptor: ends[0])
-        let order = GuardRequest(end: GuardScene.now + GuardScene.nanoseconds(end))
+        let order = GuardHandoverMessage(end: GuardScene.now + GuardScene.nanoseconds(end))
         guard link.hand(order, connection: client, file: keepsAnswer ? file : nil) else {
             throw SystemFailure("hand over")
         }

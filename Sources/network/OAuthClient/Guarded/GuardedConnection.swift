@@ -169,7 +169,7 @@ extension GuardedConnection {
                 of: NIOBSDSocket.Handle.self
             ) { connection in
                 link.hand(
-                    GuardRequest(end: order.limits.end),
+                    GuardHandoverMessage(end: order.limits.end),
                     connection: connection,
                     file: order.file?.descriptor
                 )
