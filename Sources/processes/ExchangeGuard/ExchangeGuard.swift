@@ -269,9 +269,11 @@ extension ExchangeGuard {
         var bytes = [UInt8](repeating: 0, count: 16 << 10)
         let count = unsafe read(server, &bytes, bytes.count)
         if count < 0 { return errno == EINTR || errno == EAGAIN }
-        guard count > 0, recorded + count <= AnswerLayout.maximumRecorded else { return false }
+        guard count > 0, recorded + count <= ResponseRecordingLayout.maximumRecorded else { return false }
         let part = Array(bytes[..<count])
-        if file >= 0, !write(part, at: AnswerLayout.headRoom + recorded), agent < 0 { return false }
+        if file >= 0, !write(part, at: ResponseRecordingLayout.headRoom + recorded), agent < 0 {
+            return false
+        }
         recorded += count
         guard agent >= 0 else { return true }
         toAgent += GuardFrame.incoming.head(count) + part

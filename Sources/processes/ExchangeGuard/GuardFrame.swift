@@ -69,7 +69,7 @@ package struct GuardArming: Equatable, Sendable {
     package var sendBefore: Int64
     /// The connection is reset here if a part of the request is not acknowledged; in nanoseconds of the same clock.
     package var arriveBefore: Int64
-    /// At most ``AnswerLayout/headRoom`` bytes.
+    /// At most ``ResponseRecordingLayout/headRoom`` bytes.
     package var head: [UInt8]
 
     package init(sendBefore: Int64, arriveBefore: Int64, head: [UInt8]) {
@@ -84,7 +84,7 @@ package struct GuardArming: Equatable, Sendable {
     }
 
     package init?(_ bytes: ArraySlice<UInt8>) {
-        guard (16...16 + AnswerLayout.headRoom).contains(bytes.count) else { return nil }
+        guard (16...16 + ResponseRecordingLayout.headRoom).contains(bytes.count) else { return nil }
         sendBefore = Int64(bigEndian: bytes.prefix(8))
         arriveBefore = Int64(bigEndian: bytes.dropFirst(8).prefix(8))
         head = Array(bytes.dropFirst(16))
@@ -92,7 +92,7 @@ package struct GuardArming: Equatable, Sendable {
 }
 
 /// The layout of the file that stores a response.
-package enum AnswerLayout {
+package enum ResponseRecordingLayout {
     /// Bytes for what says how to read the rest; the server's bytes begin after it.
     package static let headRoom = 4096
     /// Bytes of the server that are kept: an answer has at most 1 MiB and 64 KiB of header, and TLS adds a handshake, a

@@ -28,7 +28,7 @@ struct ExchangeGuardTests {
         scene.answer("answer")
         #expect(scene.frame()?.text == "answer")
         #expect(scene.kept(4, at: 0) == "HEAD")
-        #expect(scene.kept(100, at: AnswerLayout.headRoom) == "greetinganswer")
+        #expect(scene.kept(100, at: ResponseRecordingLayout.headRoom) == "greetinganswer")
         scene.send(GuardFrame.done.head(0))
         #expect(try await scene.ending() == 0)
     }
@@ -165,7 +165,7 @@ struct ExchangeGuardTests {
         scene.signal(SIGCONT)
         #expect(scene.frame()?.text == "swer")
         #expect(try await scene.ending() == 0)
-        #expect(scene.kept(100, at: AnswerLayout.headRoom) == "greetinganswer")
+        #expect(scene.kept(100, at: ResponseRecordingLayout.headRoom) == "greetinganswer")
     }
 
     @Test func `the agent's death leaves the answer in the file`() async throws {
@@ -181,7 +181,7 @@ struct ExchangeGuardTests {
         scene.endServer()
         #expect(try await scene.ending() == 0)
         #expect(scene.kept(4, at: 0) == "HEAD")
-        #expect(scene.kept(100, at: AnswerLayout.headRoom) == "greetinganswer")
+        #expect(scene.kept(100, at: ResponseRecordingLayout.headRoom) == "greetinganswer")
     }
 
     @Test func `the agent's death before the request ends the exchange`() async throws {
@@ -216,7 +216,10 @@ struct ExchangeGuardTests {
         scene.die()
         scene.endServer()
         #expect(try await scene.ending() == 0)
-        #expect(scene.kept(AnswerLayout.maximumRecorded, at: AnswerLayout.headRoom).utf8.count == sent + 8)
+        #expect(
+            scene.kept(ResponseRecordingLayout.maximumRecorded, at: ResponseRecordingLayout.headRoom).utf8
+                .count == sent + 8
+        )
     }
 
     @Test(arguments: [

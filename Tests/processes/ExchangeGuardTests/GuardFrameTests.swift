@@ -22,7 +22,7 @@ struct GuardFrameTests {
     }
 
     @Test func `a head for the file that has no room there is refused`() {
-        let head = [UInt8](repeating: 1, count: AnswerLayout.headRoom + 1)
+        let head = [UInt8](repeating: 1, count: ResponseRecordingLayout.headRoom + 1)
         let arming = GuardArming(sendBefore: 1, arriveBefore: 1, head: head)
         #expect(GuardArming(arming.frame.dropFirst(GuardFrame.headCount)) == nil)
     }
