@@ -14,7 +14,7 @@ enum RecordField: UInt8 {
     case end = 2
     /// The end of the login about which the user has been warned.
     case noticedEnd = 3
-    /// One byte of ``TokenFlags``s for each access token, in the order of the access tokens in the record.
+    /// One byte of ``AccessTokenStateFlags``s for each access token, in the order of the access tokens in the record.
     case tokenMarks = 4
     /// The fingerprints of rejected tokens, one after the other.
     case refused = 5
@@ -61,15 +61,15 @@ extension EndReason {
 }
 
 /// The states of an access token that records store separately.
-struct TokenFlags: OptionSet {
+struct AccessTokenStateFlags: OptionSet {
     let rawValue: UInt8
 
-    static let refused = TokenFlags(rawValue: 1)
-    static let repeated = TokenFlags(rawValue: 2)
-    static let doubtful = TokenFlags(rawValue: 4)
-    static let endless = TokenFlags(rawValue: 8)
+    static let refused = AccessTokenStateFlags(rawValue: 1)
+    static let repeated = AccessTokenStateFlags(rawValue: 2)
+    static let doubtful = AccessTokenStateFlags(rawValue: 4)
+    static let endless = AccessTokenStateFlags(rawValue: 8)
     /// A mark written together with ``doubtful``, because older releases know only that one.
-    static let possiblyExpired = TokenFlags(rawValue: 16)
+    static let possiblyExpired = AccessTokenStateFlags(rawValue: 16)
 
     init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -163,7 +163,7 @@ struct RecordOptionalFieldWriter {
         if types.contains(where: { $0 != nil }) {
             add(.serverTokenTypes) { bytes in for type in types { bytes.append(optional: type) } }
         }
-        let marks = tokens.map { TokenFlags($0).rawValue }
+        let marks = tokens.map { AccessTokenStateFlags($0).rawValue }
         if marks.contains(where: { $0 != 0 }) { add(.tokenMarks) { $0 += marks } }
         let lives = tokens.map { $0.idToken?.life }
         if lives.contains(where: { $0 != nil }) {
@@ -200,7 +200,7 @@ struct RecordOptionalFields {
     var loginBegan: Instant?
     var end: LoginExpiry?
     var noticedEnd: Instant?
-    var tokenMarks: [TokenFlags] = []
+    var tokenMarks: [AccessTokenStateFlags] = []
     /// The lifetimes of the ID tokens, one for each access token, or `nil` if unknown or if the clocks
     /// contradict each other.
     private var idTokenLives: [ValidityPeriod?] = []
@@ -237,7 +237,7 @@ struct RecordOptionalFields {
         fleet?.binding = fleetBinding
     }
 
-    /// Sets the properties of `tokens` that records store separately, such as their ``TokenFlags``s.
+    /// Sets the properties of `tokens` that records store separately, such as their ``AccessTokenStateFlags``s.
     ///
     /// The properties are stored in the order of `variants`.
     func mark(_ tokens: inout [TokenVariant: AccessToken], in variants: [TokenVariant]) {
@@ -270,7 +270,8 @@ struct RecordOptionalFields {
         case .loginBegan: loginBegan = translate(Instant(nanoseconds: try reader.integer()))
         case .end: end = try RecordOptionalFields.end(&reader, translate)
         case .noticedEnd: noticedEnd = translate(Instant(nanoseconds: try reader.integer()))
-        case .tokenMarks: tokenMarks = try reader.bytes(reader.remaining).map { TokenFlags(rawValue: $0) }
+        case .tokenMarks:
+            tokenMarks = try reader.bytes(reader.remaining).map { AccessTokenStateFlags(rawValue: $0) }
         case .idTokens: idTokenLives = try RecordOptionalFields.idTokenLives(&reader, translate)
         case .formerRefreshToken: formerRefreshToken = try reader.integer()
         case .serverTokenTypes:
