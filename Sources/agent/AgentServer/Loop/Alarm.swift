@@ -17,7 +17,7 @@ final class Alarm<Key: Hashable> {
 
     private let eventLoop: any EventLoop
     private let timekeeper: any Timekeeper
-    private var queue = WakeQueue<Key, Instant>()
+    private var queue = WakeTimeQueue<Key, Instant>()
     private var timer: (time: Instant, task: Scheduled<Void>)?
     /// The action of ``onFire(_:)``.
     private var ring: () -> Void = {}

@@ -10,7 +10,7 @@ struct LoopTimers {
         var giveUp: @Sendable () -> Void
     }
 
-    private var queue = WakeQueue<UInt64, NIODeadline>()
+    private var queue = WakeTimeQueue<UInt64, NIODeadline>()
     private var timers: [UInt64: Timer] = [:]
 
     var isEmpty: Bool { timers.isEmpty }

@@ -6,7 +6,7 @@ import HeapModule
 ///
 /// A heap element whose key has another time by now is dropped when it reaches the top. So a change costs one
 /// insertion, and thousands of keys cost nothing while none is due.
-struct WakeQueue<Key: Hashable, Time: Comparable> {
+struct WakeTimeQueue<Key: Hashable, Time: Comparable> {
     /// A heap element, compared by its time alone.
     private struct Entry: Comparable {
         var time: Time

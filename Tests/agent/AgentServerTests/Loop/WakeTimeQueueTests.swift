@@ -5,9 +5,9 @@ import TokenCore
 
 @testable import AgentServer
 
-struct WakeQueueTests {
+struct WakeTimeQueueTests {
     @Test func `sessions come out when they are due, soonest first`() throws {
-        var queue = WakeQueue<SessionName, Instant>()
+        var queue = WakeTimeQueue<SessionName, Instant>()
         var plans: [SessionName: Instant] = [:]
         var random = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {
@@ -28,7 +28,7 @@ struct WakeQueueTests {
     }
 
     @Test func `a changed plan replaces the old one`() throws {
-        var queue = WakeQueue<SessionName, Instant>()
+        var queue = WakeTimeQueue<SessionName, Instant>()
         let name = try #require(SessionName("a"))
         queue.plan(name, at: .seconds(5))
         queue.plan(name, at: .seconds(50))
