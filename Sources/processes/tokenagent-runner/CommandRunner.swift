@@ -32,8 +32,8 @@ enum CommandRunner {
         signal(SIGTERM, SIG_IGN)
 
         guard CommandRunnerProcess.isAgent(at: CommandRunnerProcess.agentDescriptor) else { refuse() }
-        GuardStarts(
-            door: GuardStarts.agentDescriptor,
+        GuardStarter(
+            door: GuardStarter.agentDescriptor,
             name: ExchangeGuard.name,
             descriptor: ExchangeGuard.agentDescriptor
         ).begin()

@@ -42,7 +42,7 @@ enum CommandRunnerStart {
             environment: EnvironmentFilter.forCommands(environment),
             descriptors: [
                 2: errors, CommandRunnerProcess.agentDescriptor: itsCommands,
-                GuardStarts.agentDescriptor: itsDoor,
+                GuardStarter.agentDescriptor: itsDoor,
             ],
             placement: .ownGroup,
             directory: environment["HOME"]

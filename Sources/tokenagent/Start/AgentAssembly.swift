@@ -123,7 +123,7 @@ struct AgentAssembly {
                 eventLoop: threads.network
             ),
             answers: ResponseRecordingProvider(store: opened.store, logger: logger),
-            door: GuardConnector(socket: runner.door),
+            door: GuardStarterConnection(socket: runner.door),
             variables: ProxyVariables { environment[$0] },
             eventLoopGroup: threads.network,
             workflow: workflow?.identity(in: opened.memory),

@@ -48,7 +48,7 @@ package final class AuthorizationServers: AuthorizationServing {
     ///   - commands: Runs `client_secret_command`.
     ///   - registrations: The store of registered clients.
     ///   - answers: The recordings of responses to refreshes, or `nil` to record none.
-    ///   - door: The connector to the guards of refreshes, or `nil` if there are none.
+    ///   - door: The connection to the starter of guards for refreshes, or `nil` if there is none.
     ///   - variables: The proxies in the environment at the agent's start.
     ///   - eventLoopGroup: The group with the loop that carries all connections. The group is not shut down
     ///     here.
@@ -62,7 +62,7 @@ package final class AuthorizationServers: AuthorizationServing {
         commands: any CommandRunning,
         registrations: any RegistrationStoring = TransientRegistrations(),
         answers: (any ResponseRecordingProviding)? = nil,
-        door: GuardConnector? = nil,
+        door: GuardStarterConnection? = nil,
         variables: ProxyVariables = .none,
         eventLoopGroup: any EventLoopGroup,
         workflow: GitHubActionsTokenService? = nil,

@@ -28,8 +28,8 @@ final class HTTPTransport: HTTPExchanging {
     private let hangingAfter: Duration
     private let clients = ClientCache<HTTPClient> { try? await $0.shutdown() }
     private let exchanges = ActiveAttempts()
-    /// The connector to the processes that guard requests with a refresh token, or `nil` if there is none.
-    private let door: GuardConnector?
+    /// The connection to the starter of guards for requests with a refresh token, or `nil` if there is none.
+    private let door: GuardStarterConnection?
     private let contexts = TLSContexts()
     private let proxies: ProxyRoutes
     /// Returns the authorities that this machine trusts now.
@@ -37,7 +37,7 @@ final class HTTPTransport: HTTPExchanging {
 
     init(
         eventLoop: any EventLoop,
-        door: GuardConnector? = nil,
+        door: GuardStarterConnection? = nil,
         proxies: ProxyRoutes = ProxyRoutes(),
         totalLimit: Duration = HTTPLimits.total,
         connectLimit: Duration = HTTPLimits.connect,

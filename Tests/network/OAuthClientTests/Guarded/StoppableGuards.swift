@@ -11,7 +11,7 @@ import Threads
 /// Starts the real guard for each exchange, as the runner does, and may have it stop before it reads anything.
 final class StoppableGuards: Sendable {
     /// Where a transport asks.
-    let door: GuardConnector
+    let door: GuardStarterConnection
     private let socket: Int32
     private let stopped: Bool
     private let guards: Mutex<[pid_t]> = Mutex([])
@@ -20,7 +20,7 @@ final class StoppableGuards: Sendable {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw SystemFailure("socketpair") }
-        door = GuardConnector(socket: ends[0])
+        door = GuardStarterConnection(socket: ends[0])
         socket = ends[1]
         self.stopped = stopped
         // It ends when nobody can ask any more.

@@ -8,7 +8,7 @@ import Glibc
 /// A guard process is this program under another name. It gets one descriptor, through which only the agent
 /// can reach it. It gets neither the environment nor the terminal, and it outlives the agent and this
 /// process.
-package struct GuardStarts: Sendable {
+package struct GuardStarter: Sendable {
     private let door: Int32
     private let name: String
     private let descriptor: Int32

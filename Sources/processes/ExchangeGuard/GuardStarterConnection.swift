@@ -4,7 +4,7 @@ import CHardening
 import Glibc
 
 /// The agent's connection to the process that starts a guard for each exchange.
-package final class GuardConnector: Sendable {
+package final class GuardStarterConnection: Sendable {
     private let socket: Int32
 
     /// Takes over `socket`, our end of the pair whose other end the starting process listens at.
