@@ -325,7 +325,7 @@ struct ListenerReader {
 }
 
 extension ConfiguredSession {
-    /// Returns whether it has no rules, or at least one that can match the listener `name`.
+    /// Returns whether the session has no rules, or at least one that can match the listener `name`.
     fileprivate func mayShowItself(to name: String) -> Bool {
         rules.isEmpty
             || rules.contains { $0.executable == nil && ($0.listener ?? name).bytewise == name.bytewise }

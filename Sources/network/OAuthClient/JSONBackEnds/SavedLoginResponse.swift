@@ -23,7 +23,7 @@ struct SavedLoginResponse {
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 
-    /// Parses a login response.
+    /// Parses a login response that the user saved to a file.
     ///
     /// Lifetimes count from now, because it is unknown when the response was saved. An expiry in the access
     /// token shortens its lifetime.

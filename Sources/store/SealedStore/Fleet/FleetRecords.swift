@@ -64,7 +64,7 @@ package struct FleetRecords: Sendable {
         return mark
     }
 
-    /// Returns the values of a record, with at most ``maximumCount`` bytes together.
+    /// Seals a record as its two values in etcd, with at most ``maximumCount`` bytes together.
     ///
     /// Tokens of further scopes and audiences are left out if they do not fit, as in records on disk.
     ///
@@ -105,7 +105,7 @@ package struct FleetRecords: Sendable {
         }
     }
 
-    /// Returns the value of a late response.
+    /// Seals a late response as its value in etcd.
     ///
     /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func value(
