@@ -32,7 +32,7 @@ extension CounterVerdict {
         case .noCounter, .follows: nil
         case .adopted: "rollback counter adopted"
         case .accepted(let counter):
-            "rollback counter accepted at \(counter) (vault.rollback_counter_accept)"
+            "rollback counter accepted with value \(counter) (vault.rollback_counter_accept)"
         case .givenUp:
             "rollback counter removed (vault.rollback_counter_accept)"
         }

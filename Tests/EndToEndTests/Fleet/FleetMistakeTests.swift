@@ -207,7 +207,7 @@ extension EndToEnd {
                     more: "user = \"reader\"\npassword_file = \"\(password)\""
                 )
                 let found = try await agent.tokenctl("doctor").standardOutput
-                let isOrdinary = found.contains("as reader with read-only access to etcd")
+                let isOrdinary = found.contains("role reader with read-only access to etcd")
                 #expect(isOrdinary == (role == "reader"), "\(found)")
                 let remedy = #/grant-permission ROLE readwrite --prefix=true /tokenagent/[0-9a-f]{32}//#
                 #expect(found.contains(remedy) == (role == "keeper"), "\(found)")

@@ -196,7 +196,7 @@ extension EndToEnd {
             try scene.configureCounter(accepting: counter)
             try await scene.agent.start()
             #expect(try await scene.token().isEmpty == false)
-            #expect(scene.agent.log.contains("rollback counter accepted at"))
+            #expect(scene.agent.log.contains("rollback counter accepted with value"))
             #expect(try await Polling.until { (scene.counter ?? 0) > counter })
             #expect(try await scene.agent.end() == 0)
             try await scene.putBackStore("older")

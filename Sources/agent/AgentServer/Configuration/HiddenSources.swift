@@ -11,7 +11,7 @@ struct HiddenSources: Equatable, Sendable {
     let names: Set<SessionName>
 
     /// The message that replaces one about a hidden source.
-    static let message = "its source session has no token"
+    static let message = "the session that its tokens are made from has no token"
 
     /// Returns `text`, or ``message`` if it names a hidden source.
     func message(_ text: String) -> String {

@@ -137,18 +137,18 @@ struct FleetCheckup {
     /// Every host writes its own entry in the list of hosts.
     private func rights(_ port: FleetDependencies) async -> DiagnosticCheck {
         guard fleet.hasSharedSessions else {
-            let detail = "\(port.name), as \(port.role.rawValue), without shared sessions"
+            let detail = "name \(port.name), role \(port.role.rawValue), no shared sessions"
             return DiagnosticCheck(name: "fleet", verdict: .ok, detail: detail)
         }
         guard let storeError = await fleet.announcements.tryNow() else {
-            let detail = "\(port.name), as \(port.role.rawValue)"
+            let detail = "name \(port.name), role \(port.role.rawValue)"
             return DiagnosticCheck(name: "fleet", verdict: .ok, detail: detail)
         }
         guard isOrdinary(storeError, for: port) else { return Self.problem(storeError) }
         return DiagnosticCheck(
             name: "fleet",
             verdict: .ok,
-            detail: "\(port.name), as reader with read-only access to etcd: not in the list of hosts, "
+            detail: "name \(port.name), role reader with read-only access to etcd: not in the list of hosts, "
                 + "and cannot request refreshes from keepers"
         )
     }

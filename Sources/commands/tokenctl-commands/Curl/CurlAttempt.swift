@@ -234,7 +234,7 @@ struct CurlAttempt: ~Copyable {
         case .some(let path):
             headerTarget = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
             guard headerTarget < 0 else { return }
-            StandardError.write("tokenctl: cannot open \(path): \(systemMessage(errno))\n")
+            StandardError.write("tokenctl: cannot open the header file \(path): \(systemMessage(errno))\n")
         }
     }
 

@@ -46,7 +46,7 @@ struct HiddenSourceTests {
             #expect(token.status == 401 && token.body.contains("work") == mayKnow, "\(token.body)")
             let remedy = try failure(token)["remedy"]?.string
             #expect(remedy == (mayKnow ? "tokenctl login work" : nil))
-            #expect(token.body.contains("its source session has no token") != mayKnow)
+            #expect(token.body.contains("the session that its tokens are made from has no token") != mayKnow)
             let status = try await peer.exchange("GET", "/v1/sessions/home")
             #expect(try json(status)["source"]?.string == (mayKnow ? "work" : nil))
             #expect(status.status == 200 && status.body.contains("work") == mayKnow, "\(status.body)")
