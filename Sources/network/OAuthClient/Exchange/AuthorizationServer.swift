@@ -6,8 +6,8 @@ import TokenCore
 /// One authorization server and the session's client registration there, accessed in the protocol of its
 /// kind.
 ///
-/// A new kind needs a type that conforms to this protocol, a line in ``AuthorizationServers``, and its cases
-/// in ``ServerKind`` and ``ServerProfile/Kind``.
+/// A new kind needs a type that conforms to this protocol, a line in ``AuthorizationServers``, its settings
+/// (``ServerKindSettings``), and its cases in the file of ``ServerKind``.
 protocol AuthorizationServer: Sendable {
     var profile: ServerProfile { get }
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome
