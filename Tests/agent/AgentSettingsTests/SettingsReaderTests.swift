@@ -115,7 +115,7 @@ struct SettingsReaderTests {
             error_code = "error.code"
             success = { member = "status", value = 0 }
             lifetime = { zero = "never", assumed = "1h" }
-            revocation = { endpoint = "https://id.example/apps/{client_id}", method = "DELETE", token = "access_token", format = "json", name = "access_token" }
+            revocation = { endpoint = "https://id.example/apps/{client_id}", method = "DELETE", token = "access_token", format = "json", name = "access_token", parameters = { id = "{client_id}" }, authorization = "Client {client_secret}" }
             """
         let configured = try #require(try read(session(keys)).sessions.first)
         let dialect = configured.profile { _ in SecretID(rawValue: 0) }.dialect
@@ -142,6 +142,8 @@ struct SettingsReaderTests {
         #expect(responses.success == TokenResponseFormat.SuccessMark(try #require(JSONPath(["status"])), "0"))
         #expect(responses.zeroMeansNever && responses.assumedLifetime == .seconds(3600))
         #expect(dialect.revocation?.address(of: "t", client: "a/b") == "https://id.example/apps/a%2Fb")
+        #expect(dialect.revocation?.parameters == ["id": "{client_id}"])
+        #expect(dialect.revocation?.authorization == "Client {client_secret}")
         #expect(configured.endings == ["https://id.example"])
     }
 
@@ -188,6 +190,10 @@ struct SettingsReaderTests {
         "token_request = { names = { client_id = \"client_secret\" } }",
         "token_request = { format = \"json\" }\nresources = [\"https://a.example\", \"https://b.example\"]",
         "revocation = { endpoint = \"https://id.example/\", format = \"path\" }",
+        "revocation = { endpoint = \"https://id.example/\", format = \"bearer\", parameters = { a = \"b\" } }",
+        "revocation = { endpoint = \"https://id.example/\", format = \"bearer\", authorization = \"a\" }",
+        "revocation = { endpoint = \"https://id.example/\", authorization = \"a\\nb\" }",
+        "revocation = { endpoint = \"https://id.example/\", parameters = { token = \"b\" } }",
     ])
     func `a difference that is none is a mistake`(key: String) {
         #expect(complaints(session(key)).count == 1, "\(complaints(session(key)))")

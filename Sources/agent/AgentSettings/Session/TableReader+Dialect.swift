@@ -97,13 +97,15 @@ extension TableReader {
         guard var inner = table("revocation") else { return nil }
         defer { inner.refuseUnknownKeys() }
         let endpoint = inner.required("endpoint", "URL of the request")
-        let format = RevocationFormat(
+        var format = RevocationFormat(
             endpoint: endpoint ?? "",
             method: inner.word("method", RevocationFormat.Method.self) ?? .post,
             token: inner.word("token", RevocationFormat.Token.self) ?? .refreshToken,
             placement: inner.word("format", RevocationFormat.Placement.self) ?? .form,
             name: inner.string("name") ?? "token"
         )
+        format.parameters = inner.texts("parameters")
+        format.authorization = inner.string("authorization")
         guard endpoint != nil, inner.url(format.address(of: "x", client: "x"), of: "endpoint") != nil else {
             return nil
         }

@@ -78,8 +78,15 @@ struct StandardRevocation {
             let kind = format.token == .accessToken ? "access token" : "refresh token"
             return .unsupported("the server revokes only by the \(kind), which the session does not have")
         }
+        let client = server.profile.client.id
+        let sharedSecret = authentication.sendsSecret ? authentication.sharedSecret : nil
+        guard sharedSecret != nil || !format.requiresSecret else {
+            return .unsupported(
+                "the server revokes only for a client with a secret, which the session does not have"
+            )
+        }
         let text = try tools.memory.text(of: token)
-        let address = format.address(of: text, client: server.profile.client.id)
+        let address = format.address(of: text, client: client)
         var request = OutgoingRequest(
             url: try EndpointURL(address, of: "revocation"),
             trust: server.profile.trust
@@ -87,15 +94,22 @@ struct StandardRevocation {
         request.deletes = format.method == .delete
         request.limit = StandardRevocation.timeout
         request.headers = [("accept", "application/json")]
+        var secret = ""
+        if let sharedSecret, format.requiresSecret { secret = try tools.memory.text(of: sharedSecret) }
         if format.placement == .bearer {
             request.headers.append(("authorization", "Bearer " + text))
-        } else if authentication.sendsSecret {
+        } else if let value = format.authorization {
+            let filled = format.filled(value, client: client, secret: secret)
+            request.headers.append(("authorization", filled))
+        } else if format.usesBasic, authentication.sendsSecret {
             request.headers.append(("authorization", try authentication.basicCredentials(tools.memory)))
         }
-        switch format.placement {
-        case .form: request.form = FormBody([(format.name, text)])
-        case .json: request.json = JSONRequestBody { $0.add(format.name, text) }
-        case .bearer, .path:
+        if format.hasParameters {
+            let form = FormBody([(format.name, text)])
+            form.add(format.parameters.mapValues { format.filled($0, client: client, secret: secret) })
+            request.form = form
+            request.format.placement = format.placement == .json ? .json : .form
+        } else {
             // An empty body has no media type.
             request.format.placement = .query
             if !request.deletes { request.form = FormBody() }

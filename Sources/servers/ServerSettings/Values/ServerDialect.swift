@@ -162,6 +162,11 @@ package struct RevocationFormat: Hashable, Sendable {
     package var placement: Placement
     /// The parameter with the token.
     package var name: String
+    /// Further parameters, by name, in whose values `{client_id}` and `{client_secret}` are filled in.
+    package var parameters: [String: String] = [:]
+    /// The header `Authorization`, in which `{client_id}` and `{client_secret}` are filled in, or `nil` for the
+    /// client's Basic credentials.
+    package var authorization: String?
 
     package init(endpoint: String, method: Method, token: Token, placement: Placement, name: String) {
         self.endpoint = endpoint
@@ -182,7 +187,54 @@ package struct RevocationFormat: Hashable, Sendable {
         return PlaceholderText.filled(endpoint) { values[$0].map { PercentCoding.encoded($0) } }.text
     }
 
+    /// Returns `text` with the client ID and the secret filled in.
+    package func filled(_ text: String, client: String, secret: String) -> String {
+        let values = ["client_id": client, "client_secret": secret]
+        return PlaceholderText.filled(text) { values[$0] }.text
+    }
+
+    /// Whether the request has a body with parameters.
+    package var hasParameters: Bool { placement == .form || placement == .json }
+
+    /// Whether the parameters have the secret.
+    private var parametersHaveSecret: Bool { parameters.values.contains(where: RevocationFormat.hasSecret) }
+
+    /// Whether the request cannot be sent without a client secret.
+    package var requiresSecret: Bool {
+        parametersHaveSecret || (authorization.map(RevocationFormat.hasSecret) ?? false)
+    }
+
+    /// Whether the client proves itself by Basic credentials, and not in another way.
+    package var usesBasic: Bool {
+        placement != .bearer && authorization == nil && !parametersHaveSecret
+    }
+
+    private static func hasSecret(_ text: String) -> Bool { text.bytewise.contains("{client_secret}") }
+
     fileprivate var problems: [ServerProfileError] {
+        problemsOfAddress + problemsOfParameters.map { ServerProfileError("revocation", $0) }
+    }
+
+    private var problemsOfParameters: [String] {
+        var messages: [String] = []
+        if !hasParameters, !parameters.isEmpty {
+            messages.append("parameters requires format = \"form\" or \"json\"")
+        }
+        if parameters[name] != nil {
+            messages.append("parameters must not contain \(name), the token's name")
+        }
+        if let authorization {
+            if placement == .bearer {
+                messages.append("authorization cannot be combined with format = \"bearer\"")
+            }
+            if !HeaderSyntax.isFit(authorization.utf8) {
+                messages.append("authorization must be \(HeaderSyntax.rule)")
+            }
+        }
+        return messages
+    }
+
+    private var problemsOfAddress: [ServerProfileError] {
         // In a host, a token would be told to resolvers.
         let origins = ["x", "y"].map { try? EndpointURL(address(of: $0, client: $0)).origin }
         guard origins[0] == origins[1] else {

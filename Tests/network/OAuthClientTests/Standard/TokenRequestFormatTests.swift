@@ -365,4 +365,48 @@ struct TokenRequestFormatTests {
         (sent, outcome) = try await revoke(format)
         #expect(outcome == .revoked && sent.url == "https://tokens.example/tokens/at%2F1")
     }
+
+    @Test func `a client proves itself at a logout as the server wants it`() async throws {
+        var format = RevocationFormat(
+            endpoint: "https://tokens.example/revoke",
+            method: .post,
+            token: .accessToken,
+            placement: .json,
+            name: "access_token"
+        )
+        format.parameters = ["client_id": "{client_id}"]
+        format.authorization = "Client {client_secret}"
+        var (sent, outcome) = try await revoke(format)
+        #expect(outcome == .revoked && sent.headers["authorization"] == "Client s%+ &=")
+        #expect(sent.contentType == "application/json" && sent.json?.members.count == 2)
+        #expect(
+            sent.json?["access_token"]?.string == "at/1" && sent.json?["client_id"]?.string == "cli"
+        )
+        format.placement = .form
+        format.authorization = nil
+        format.name = "token"
+        format.parameters = ["client_key": "{client_id}", "client_secret": "{client_secret}"]
+        (sent, outcome) = try await revoke(format)
+        #expect(outcome == .revoked && sent.headers["authorization"] == nil)
+        #expect(sent.form == ["client_key": "cli", "client_secret": "s%+ &=", "token": "at/1"])
+    }
+
+    /// Nothing is sent in which the secret is missing, or that shows one which only signs.
+    @Test(arguments: [ClientProof.none, .secretAssertion(.command(["x"]), .endpoint)])
+    func `a logout that requires a secret is not tried without one`(proof: ClientProof) async throws {
+        var format = RevocationFormat(
+            endpoint: "https://tokens.example/revoke",
+            method: .post,
+            token: .accessToken,
+            placement: .form,
+            name: "token"
+        )
+        format.parameters = ["client_secret": "{client_secret}"]
+        let (outcome, sent) = try await outcome(of: format, "", status: 200, proof: proof)
+        guard case .unsupported = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(sent == nil)
+    }
 }
