@@ -80,7 +80,40 @@ struct ClientProofTests {
         #expect(client == ClientIdentity("cli", proof: proof))
     }
 
+    @Test(arguments: [("basic", ClientSecretMethod.basic), ("post", .post), ("basic_secret", .basicSecret)])
+    func `a certificate and a secret are read together`(word: String, method: ClientSecretMethod) throws {
+        let client = try Self.read(
+            """
+            client_authentication = "\(word)"
+            client_secret_command = ["pass", "x"]
+            client_certificate_file = "/c.pem"
+            client_key_file = "/k.pem"
+            """
+        )
+        let certificate = HandshakeCertificate("/c.pem", key: .file("/k.pem"))
+        #expect(
+            client
+                == ClientIdentity("cli", proof: .secret(Self.secret, method), certificate: certificate)
+        )
+        #expect(client.showsCertificate)
+    }
+
     @Test(arguments: [
+        (
+            "client_authentication = \"post\"\nclient_certificate_file = \"/c\"\nclient_key_file = \"/k\"",
+            [
+                "client_authentication: \"post\" requires client_secret or client_secret_file or "
+                    + "client_secret_command or client_secret_sealed"
+            ]
+        ),
+        (
+            "client_authentication = \"post\"\nclient_certificate_file = \"/c\"\nclient_secret = \"s\"",
+            ["client_authentication: \"post\" requires client_key_file or client_key_command"]
+        ),
+        (
+            "client_certificate_file = \"/c\"\nclient_key_file = \"/k\"\nclient_secret = \"s\"",
+            ["client_secret: has no effect with client_authentication = \"tls\""]
+        ),
         (
             #"client_authentication = "private_key_jwt""#,
             [

@@ -148,7 +148,13 @@ struct ClientReader: SessionPartReading {
     ///
     /// - Returns: `true` if none is missing.
     private func checkProof(_ method: ClientAuthenticationMethod) -> Bool {
-        let used = ClientConfigurationKeys.used(by: method)
+        var used = ClientConfigurationKeys.used(by: method)
+        var needed = ClientConfigurationKeys.needed(by: method)
+        // Some servers require a certificate besides the secret.
+        if table.has(ClientConfigurationKeys.certificate), [.basic, .post, .basicSecret].contains(method) {
+            used += ClientConfigurationKeys.used(by: .tls)
+            needed = [ClientConfigurationKeys.secrets] + ClientConfigurationKeys.needed(by: .tls)
+        }
         for key in written(ClientConfigurationKeys.all) where !used.contains(key) {
             table.report(
                 key,
@@ -158,7 +164,7 @@ struct ClientReader: SessionPartReading {
             )
         }
         if method == .privateKeyJWT { refuseKeysOfSigners() }
-        let missing = ClientConfigurationKeys.needed(by: method).filter { written($0).isEmpty }
+        let missing = needed.filter { written($0).isEmpty }
         for needed in missing {
             table.report(
                 "client_authentication",

@@ -40,6 +40,7 @@ package struct ConfiguredClient: Equatable, Sendable {
         ClientIdentity(
             id,
             proof: proof(try sealedSecret(of: session, seal)),
+            certificate: authentication == .tls ? nil : certificate,
             introduction: isUnregistered
                 ? ClientRegistrationOptions(document: metadataURL, method: secretMethod) : nil
         )
@@ -76,9 +77,12 @@ package struct ConfiguredClient: Equatable, Sendable {
         case .privateKeyJWT:
             key.map { .keyAssertion(AssertionKey($0, identifier: keyID), assertionAudience) }
                 ?? assertion.map { .externalAssertion($0, assertionAudience) } ?? .none
-        case .tls:
-            certificateFile.flatMap { file in key.map { .certificate(file, key: $0) } } ?? .none
+        case .tls: certificate.map { .certificate($0.path, key: $0.key) } ?? .none
         }
+    }
+
+    private var certificate: HandshakeCertificate? {
+        certificateFile.flatMap { file in key.map { HandshakeCertificate(file, key: $0) } }
     }
 
     /// The files read on each client authentication, with their keys.

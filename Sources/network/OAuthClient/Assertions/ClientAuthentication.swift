@@ -24,6 +24,8 @@ struct ClientAuthentication: Sendable {
     /// The client ID, or an empty text if the assertion of a grant names the client (RFC 7523 §2.1).
     let clientID: String
     var proof: Proof
+    /// The certificate that is shown besides the proof.
+    var certificate: ClientCertificate?
     /// The way that the server has accepted before, or `nil` if the configuration fixes the way.
     var learned: LearnedAuthentication?
 
@@ -106,6 +108,7 @@ struct ClientAuthentication: Sendable {
                 form.add("client_assertion", try await assertions.make(for: request.url, at: time, tools))
             case .certificate(let certificate): request.identity = try await certificate.identity(tools)
             }
+            if let certificate { request.identity = try await certificate.identity(tools) }
         } catch {
             throw error as? RefreshFailure ?? .locked
         }

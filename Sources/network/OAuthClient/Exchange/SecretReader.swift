@@ -66,6 +66,17 @@ actor SecretReader {
         }
     }
 
+    /// Creates a reader of the key of a certificate, which no other user may read.
+    init(key: SecretSource, _ tools: ServerDependencies) {
+        self.init(
+            source: key,
+            named: "client_key",
+            sharedWith: .nobody,
+            memory: tools.memory,
+            commands: tools.commands
+        )
+    }
+
     private nonisolated var fileKey: String { "\(name)\(separator)file" }
 
     /// The configuration key for a command that prints the secret.

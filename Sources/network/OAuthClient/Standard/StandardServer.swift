@@ -23,6 +23,8 @@ struct StandardServer: AuthorizationServer {
     let keys: KeySetCache
     /// The reader of the secret or key that proves the client's identity.
     var secrets: SecretReader
+    /// The reader of the key of a certificate that is shown besides a secret.
+    private let certificateKey: SecretReader?
     /// The ways to prove the client's identity that the server has accepted.
     let learned = LearnedAuthentication()
     /// The assertions sent instead of a login, or `nil` if there are logins or another session provides the
@@ -36,6 +38,7 @@ struct StandardServer: AuthorizationServer {
         discovery = issuer.discovery
         keys = issuer.keys
         secrets = SecretReader(of: profile, tools)
+        certificateKey = profile.client.certificate.map { SecretReader(key: $0.key, tools) }
         assertions = GrantAssertions(profile, tools)
     }
 
@@ -43,7 +46,8 @@ struct StandardServer: AuthorizationServer {
         get async {
             let registered: [SecretID] =
                 if lacksClient, let address { await tools.registrar.secrets(at: address) } else { [] }
-            return registered + [await secrets.held, await assertions?.held].compactMap(\.self)
+            return registered
+                + [await secrets.held, await certificateKey?.held, await assertions?.held].compactMap(\.self)
         }
     }
 
@@ -144,13 +148,14 @@ struct StandardServer: AuthorizationServer {
         ClientAuthentication(
             clientID: profile.client.id,
             proof: try await proof(metadata),
+            certificate: try await certificate(),
             learned: profile.client.proof.isOpen(listed: metadata?.authenticationMethods) ? learned : nil
         )
     }
 
     /// Returns `metadata` with the endpoints at which this client authenticates (RFC 8705 §5).
     func endpoints(of metadata: ServerMetadata) -> ServerMetadata {
-        if case .certificate = profile.client.proof { metadata.forCertificates } else { metadata }
+        profile.client.showsCertificate ? metadata.forCertificates : metadata
     }
 
     /// Returns the secret shared with the server, with which the server may sign ID tokens.
@@ -170,10 +175,7 @@ struct StandardServer: AuthorizationServer {
         switch profile.client.proof {
         case .none, .basicID, .externalAssertion: return .none
         case .certificate(let path, _):
-            let certificate = ClientCertificate(path: path, key: secrets)
-            // Read the certificate now, so that its errors are reported before anything is sent.
-            _ = try await certificate.identity(tools)
-            return .certificate(certificate)
+            return .certificate(try await checked(ClientCertificate(path: path, key: secrets)))
         case .secret(_, let method):
             let known = method == .automatic ? learned.placement ?? method : method
             return ClientAuthentication.proof(secret, known, listed: metadata?.authenticationMethods)
@@ -182,6 +184,18 @@ struct StandardServer: AuthorizationServer {
         case .keyAssertion(let key, let audience):
             return .assertion(try assertions(.key(secret, identifier: key.identifier), audience, metadata))
         }
+    }
+
+    /// Returns the certificate that is shown besides a secret.
+    private func certificate() async throws(RefreshFailure) -> ClientCertificate? {
+        guard let certificate = profile.client.certificate, let certificateKey else { return nil }
+        return try await checked(ClientCertificate(path: certificate.path, key: certificateKey))
+    }
+
+    /// Reads `certificate` now, so that its errors are reported before anything is sent.
+    private func checked(_ certificate: ClientCertificate) async throws(RefreshFailure) -> ClientCertificate {
+        _ = try await certificate.identity(tools)
+        return certificate
     }
 
     private func assertions(

@@ -10,13 +10,38 @@ package struct ClientIdentity: Equatable, Sendable {
     /// Empty if the server has no clients, or none for this session before a login.
     package var id: String
     package var proof: ClientProof
+    /// The certificate that is shown in the TLS handshake besides a secret, for servers that require both.
+    package var certificate: HandshakeCertificate?
     /// The options to register a client, or `nil` if the server needs no client or knows ``id``.
     package var introduction: ClientRegistrationOptions?
 
-    package init(_ id: String, proof: ClientProof = .none, introduction: ClientRegistrationOptions? = nil) {
+    package init(
+        _ id: String,
+        proof: ClientProof = .none,
+        certificate: HandshakeCertificate? = nil,
+        introduction: ClientRegistrationOptions? = nil
+    ) {
         self.id = id
         self.proof = proof
+        self.certificate = certificate
         self.introduction = introduction
+    }
+
+    /// Whether the client shows a certificate, which it does at endpoints of their own (RFC 8705 §5).
+    package var showsCertificate: Bool {
+        if case .certificate = proof { true } else { certificate != nil }
+    }
+}
+
+/// A certificate for the TLS handshake, and its key.
+package struct HandshakeCertificate: Equatable, Sendable {
+    /// The path of the certificate's file.
+    package var path: String
+    package var key: SecretSource
+
+    package init(_ path: String, key: SecretSource) {
+        self.path = path
+        self.key = key
     }
 }
 

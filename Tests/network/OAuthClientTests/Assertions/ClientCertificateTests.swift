@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import ServerSettings
 import TestSupport
 import Testing
@@ -48,6 +49,30 @@ struct ClientCertificateTests {
             #expect(sent.formNames == ["grant_type", "refresh_token", "client_id"])
             #expect(sent.headers["authorization"] == nil)
         }
+    }
+
+    @Test(.holds("O56"), arguments: [ClientSecretMethod.basic, .post])
+    func `a server that requires both gets a certificate and a secret`(
+        method: ClientSecretMethod
+    )
+        async throws
+    {
+        let files = (try TemporaryFile(Certificates.good), try TemporaryFile(Certificates.goodKey))
+        var profile = TestIssuer.profile()
+        profile.client.proof = .secret(.command(["x"]), method)
+        profile.client.certificate = HandshakeCertificate(files.0.path, key: .file(files.1.path))
+        let bench = try Bench(profile, commands: ScriptedCommands(prints: "s"))
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata(Self.aliases)))
+        bench.exchange.expect("https://mtls.example/token", answer)
+        #expect(try await bench.refresh().granted != nil)
+        let sent = try #require(bench.exchange.sent.last)
+        #expect(sent.certificates == 1)
+        #expect((sent.headers["authorization"] != nil) == (method == .basic))
+        #expect(sent.form["client_secret"] == (method == .post ? "s" : nil))
+        // Without the certificate, the secret alone is not shown to anybody.
+        unlink(files.0.path)
+        #expect(try await bench.refresh().failure?.kind == .helperFailed)
+        #expect(bench.exchange.sent.filter { $0.method == "POST" }.count == 1)
     }
 
     @Test(.holds("O56")) func `requests go to the addresses for certificates`() async throws {
