@@ -21,7 +21,7 @@ final class AuthorizationTransaction: Sendable {
     /// The PKCE verifier of 43 characters and 256 bits (RFC 7636 §4.1).
     let verifier: String
     let nonce: String
-    private let state: String
+    let state: String
     private let issuer: String?
     private let namesIssuer: Bool
     private let keyThumbprint: String?

@@ -60,7 +60,7 @@ extension StandardLogin {
             ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", transaction.sentRedirect),
         ])
         if profile.dialect.usesPKCE { form.add("code_verifier", transaction.verifier) }
-        form.add(profile.dialect.tokenParameters)
+        form.add(profile.dialect.tokenParameters.mapValues { $0 == "{state}" ? transaction.state : $0 })
         for resource in profile.resources { form.add("resource", resource) }
         var grant = try await exchange(form, nonce: asksForOpenID ? transaction.nonce : nil)
         grant.tokens.keptMembers.merge(transaction.keptParameters) { $1 }

@@ -253,6 +253,7 @@ struct TokenRequestFormatTests {
         profile.dialect.redirects.redirectName = "My-RuName"
         profile.dialect.redirects.code = "authCode"
         profile.dialect.redirects.keptParameters = ["realmId", "missing"]
+        profile.dialect.tokenParameters = ["state": "{state}"]
         let bench = try Bench(profile)
         bench.exchange.expect(endpoint, #"{"access_token":"at"}"#)
         let login = LoginByPaste(bench)
@@ -266,6 +267,7 @@ struct TokenRequestFormatTests {
         let sent = try #require(bench.exchange.sent.first)
         #expect(sent.form["code"] == "c" && sent.form["redirect_uri"] == "My-RuName")
         #expect(sent.form["client_id"] == "cli")
+        #expect(sent.form["state"] == address.parameters["state"])
     }
 
     // MARK: Revocation
