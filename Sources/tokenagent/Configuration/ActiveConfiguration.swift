@@ -81,6 +81,16 @@ final class ActiveConfiguration: ConfigurationProviding {
         }
     }
 
+    /// The ages of the provider files that sessions use, each with its sessions, in the order of their names.
+    var providerAges: [(age: ProviderAge, sessions: [SessionName])] {
+        let sessions = standing.withLock { $0.settings.sessions }
+        return Dictionary(grouping: sessions.filter { $0.providerAge != nil }) { $0.providerAge?.name ?? "" }
+            .sorted { $0.key < $1.key }
+            .compactMap { _, sessions in
+                sessions.first?.providerAge.map { (age: $0, sessions: sessions.map(\.name)) }
+            }
+    }
+
     /// Returns whether the session `name` is active.
     func holds(_ name: SessionName) -> Bool {
         standing.withLock { $0.settings.sessions.contains { $0.name == name } }

@@ -33,7 +33,7 @@ struct Diagnostics: DiagnosticsProviding {
         checks += [space(), memory(), sandbox(), ClockCheck(timekeeper.wallTime, behind: leads).check]
         checks += control.problems.map(DiagnosticCheck.init)
         checks += ConfigurationDriftCheck(configuration: configuration).checks()
-        return checks + servers
+        return checks + providers() + servers
     }
 
     /// Checks all servers, and returns the time by which their clocks are ahead of this computer's.
@@ -50,6 +50,21 @@ struct Diagnostics: DiagnosticsProviding {
                 if let lead { leads.append(lead) }
             }
             return (checks, leads)
+        }
+    }
+
+    /// Returns a note for each provider whose facts are old, with the sessions that use it.
+    private func providers() -> [DiagnosticCheck] {
+        let now = timekeeper.wallTime.secondsSince1970
+        return configuration.providerAges.compactMap { age, sessions in
+            age.note(at: now).map { note in
+                DiagnosticCheck(
+                    name: "provider \(age.name)",
+                    verdict: .ok,
+                    detail: note,
+                    sessions: sessions
+                )
+            }
         }
     }
 

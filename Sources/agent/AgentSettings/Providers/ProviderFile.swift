@@ -35,6 +35,8 @@ package struct ProviderFile: Equatable, Sendable {
         package let keys: [String]
         package let kind: Kind
         package let sources: [String]
+        /// The day on which somebody looked them up, such as `2026-11-30`, or `nil` if it is not known.
+        package let checked: String?
     }
 
     /// The need of clients for a secret.
@@ -176,7 +178,8 @@ extension ProviderFile.Fact {
         keys = table.strings("keys") ?? []
         kind = table.word("kind", Kind.self) ?? .assumed
         sources = table.strings("sources") ?? []
-        _ = table.value("checked")
+        checked =
+            if case .dateTime(let day)? = table.value("checked")?.content { day } else { nil }
         table.refuseUnknownKeys()
     }
 }

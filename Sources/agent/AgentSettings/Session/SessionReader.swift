@@ -34,6 +34,7 @@ struct SessionReader {
     let name: SessionName
     var table: TableReader
     let surroundings: SessionContext
+    var providerAge: ProviderAge?
     var home: String? { surroundings.home }
 
     /// Reads the session, or returns `nil` with the reasons in the problem list.
@@ -87,6 +88,7 @@ struct SessionReader {
             reauthentication: reauthentication,
             reauthenticationCommand: command,
             rules: rules,
+            providerAge: providerAge,
             written: table.written
         )
         report(server, client, session, kind)
@@ -125,6 +127,7 @@ struct SessionReader {
             values.problems.add("\(table.path).provider_values.\(name)", at: values.position, message)
         }
         table.provide(keys, at: table.position(of: key))
+        providerAge = ProviderAge(file)
         return isComplete
     }
 

@@ -32,6 +32,8 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var reauthenticationCommand: [String]
     /// The peers that may see the session (`allow`); empty allows all.
     package var rules: [AllowRule]
+    /// The age of its provider's facts, or `nil` if it names no provider, or one without dates.
+    package var providerAge: ProviderAge?
     /// The keys of its table, with those of its provider.
     var written: WrittenKeys
 }

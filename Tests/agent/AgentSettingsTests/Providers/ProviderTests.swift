@@ -68,6 +68,32 @@ struct ProviderTests {
         #expect(session.hosts == ["one.acme.example"])
     }
 
+    /// Seconds since 1970: 2027-11-30, a day later, and a day earlier.
+    @Test(arguments: [(1_827_532_800, false), (1_827_619_200, true), (1_827_446_400, false)])
+    func `facts that nobody has checked for a year are mentioned`(now: Int64, areOld: Bool) throws {
+        let session = try #require(
+            try read("provider = \"acme\"\nprovider_values = { tenant = \"one\" }").sessions.first
+        )
+        let note = try #require(session.providerAge).note(at: now)
+        #expect(
+            note
+                == (areOld
+                    ? "the facts about Acme were checked on 2026-11-30; a newer release may have newer ones"
+                    : nil)
+        )
+    }
+
+    @Test func `the oldest fact counts, and a file without dates says nothing of its age`() throws {
+        let provider = "provider = \"acme\"\nprovider_values = { tenant = \"one\" }"
+        let older =
+            Self.file + "\n[[facts]]\nkeys = []\nkind = \"assumed\"\nsources = []\nchecked = 2024-02-29\n"
+        try directory.write(older, to: "acme.toml", mode: 0o644)
+        #expect(try read(provider).sessions.first?.providerAge?.checked == "2024-02-29")
+        let undated = Self.file.replacing("checked = 2026-11-30\n", with: "")
+        try directory.write(undated, to: "acme.toml", mode: 0o644)
+        #expect(try read(provider).sessions.first?.providerAge == nil)
+    }
+
     @Test func `a value is not needed for keys that the session sets itself`() throws {
         let text = "provider = \"acme\"\nissuer = \"https://id.example\"\n"
         let session = try #require(try read(text).sessions.first)
