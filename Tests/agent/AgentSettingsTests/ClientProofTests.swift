@@ -46,6 +46,14 @@ struct ClientProofTests {
                 "client_key_file = \"~/key.pem\"\nclient_assertion_audience = \"urn:x\"",
                 .keyAssertion(key, .other("urn:x"))
             ),
+            (
+                "client_authentication = \"private_key_jwt\"\nclient_key_file = \"~/key.pem\"\n"
+                    + "client_certificate_file = \"/c.pem\"\nclient_assertion_claims = { iss = \"a.example\" }",
+                .keyAssertion(
+                    AssertionKey(key.source, certificate: "/c.pem", claims: ["iss": "a.example"]),
+                    .endpoint
+                )
+            ),
             ("client_secret_sealed = true", .secret(given, .automatic)),
             ("client_secret_sealed = false", .none),
             (
@@ -168,6 +176,16 @@ struct ClientProofTests {
         (
             "client_assertion = \"github-actions\"\nclient_key_id = \"k\"",
             ["client_key_id: has no effect: the assertion of client_assertion is signed elsewhere"]
+        ),
+        (
+            "client_key_file = \"/k\"\nclient_assertion_claims = { exp = \"1\" }",
+            ["client_assertion_claims: must not contain exp, which the agent sets itself"]
+        ),
+        (
+            "client_assertion_file = \"/a\"\nclient_assertion_claims = { iss = \"x\" }",
+            [
+                "client_assertion_claims: has no effect: the assertion of client_assertion_file is signed elsewhere"
+            ]
         ),
         (
             "client_secret_file = \"/s\"\nclient_secret_sealed = true",

@@ -101,6 +101,7 @@ struct ClientReader: SessionPartReading {
         client.certificateFile = table.path("client_certificate_file", home: home)
         client.assertion = externalAssertion()
         client.assertionAudience = assertionAudience()
+        client.assertionClaims = assertionClaims()
         client.authentication = word == .automatic ? decided : word
         return checkProof(client.authentication)
     }
@@ -144,6 +145,17 @@ struct ClientReader: SessionPartReading {
         }
     }
 
+    private mutating func assertionClaims() -> [String: String] {
+        let claims = table.texts("client_assertion_claims")
+        for name in claims.keys.sorted() where AssertionKey.ownClaims.contains(name.bytewise) {
+            table.report(
+                ClientConfigurationKeys.claims,
+                "must not contain \(name), which the agent sets itself"
+            )
+        }
+        return claims
+    }
+
     /// Reports keys that `method` requires and those it does not use.
     ///
     /// - Returns: `true` if none is missing.
@@ -182,7 +194,7 @@ struct ClientReader: SessionPartReading {
         else {
             return
         }
-        for key in written(ClientConfigurationKeys.ofSigners)
+        for key in written(ClientConfigurationKeys.ofSigners + [ClientConfigurationKeys.certificate])
         where key != ClientConfigurationKeys.audience || ready != ClientConfigurationKeys.requested {
             table.report(key, "has no effect: the assertion of \(ready) is signed elsewhere")
         }
@@ -202,7 +214,8 @@ private enum ClientConfigurationKeys {
     static let assertions = [requested, "client_assertion_file", "client_assertion_command"]
     static let audience = "client_assertion_audience"
     /// The keys for assertions that the client signs itself.
-    static let ofSigners = ["client_key_id", audience]
+    static let ofSigners = ["client_key_id", audience, claims]
+    static let claims = "client_assertion_claims"
     static let proofs = secrets + keys + assertions
     static let certificate = "client_certificate_file"
     static let all = proofs + [certificate] + ofSigners
@@ -223,7 +236,7 @@ private enum ClientConfigurationKeys {
         switch method {
         case .automatic, .basic, .post, .basicSecret: secrets
         case .basicID: []
-        case .privateKeyJWT: keys + assertions + ofSigners
+        case .privateKeyJWT: keys + assertions + ofSigners + [certificate]
         case .clientSecretJWT: secrets + [audience]
         case .tls: keys + [certificate]
         }

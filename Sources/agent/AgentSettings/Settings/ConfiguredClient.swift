@@ -25,6 +25,8 @@ package struct ConfiguredClient: Equatable, Sendable {
     package var assertion: AssertionSource?
     /// The `client_assertion_audience`.
     var assertionAudience = AssertionAudience.endpoint
+    /// The `client_assertion_claims`.
+    var assertionClaims: [String: String] = [:]
 
     /// Returns the client's identity for the OAuth client.
     ///
@@ -40,7 +42,7 @@ package struct ConfiguredClient: Equatable, Sendable {
         ClientIdentity(
             id,
             proof: proof(try sealedSecret(of: session, seal)),
-            certificate: authentication == .tls ? nil : certificate,
+            certificate: [.tls, .privateKeyJWT].contains(authentication) ? nil : certificate,
             introduction: isUnregistered
                 ? ClientRegistrationOptions(document: metadataURL, method: secretMethod) : nil
         )
@@ -75,7 +77,15 @@ package struct ConfiguredClient: Equatable, Sendable {
         case .basicSecret: ClientProof(secret: secret, .basicSecret)
         case .clientSecretJWT: secret.map { .secretAssertion($0, assertionAudience) } ?? .none
         case .privateKeyJWT:
-            key.map { .keyAssertion(AssertionKey($0, identifier: keyID), assertionAudience) }
+            key.map {
+                let key = AssertionKey(
+                    $0,
+                    identifier: keyID,
+                    certificate: certificateFile,
+                    claims: assertionClaims
+                )
+                return .keyAssertion(key, assertionAudience)
+            }
                 ?? assertion.map { .externalAssertion($0, assertionAudience) } ?? .none
         case .tls: certificate.map { .certificate($0.path, key: $0.key) } ?? .none
         }

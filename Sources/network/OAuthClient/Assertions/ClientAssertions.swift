@@ -14,9 +14,8 @@ import TokenCore
 struct ClientAssertions: Sendable {
     /// The signer of the assertions.
     enum AssertionSigner: Sendable {
-        /// A private key, sealed in the format it was read in, which signs with the ID `identifier`
-        /// (`private_key_jwt`).
-        case key(SecretID, identifier: String?)
+        /// A private key, sealed in the format it was read in, and how it signs (`private_key_jwt`).
+        case key(SecretID, AssertionKey)
         /// The client secret (`client_secret_jwt`).
         case sharedSecret(SecretID)
         /// An assertion that was signed elsewhere.
@@ -71,14 +70,20 @@ struct ClientAssertions: Sendable {
     ) async throws(RefreshFailure) -> String {
         let audience = try audience(at: url)
         let now = time.secondsSince1970
-        let claims: JSONObject = [
+        var claims: JSONObject = [
             "iss": .string(clientID), "sub": .string(clientID), "aud": .string(audience),
             "jti": .string(RandomText.make()), "iat": .integer(now),
             "exp": .integer(now + ClientAssertions.lifetime),
         ]
         switch voucher {
-        case .key(let secret, let identifier):
-            return try sign(claims, with: key(secret, tools.memory), as: identifier)
+        case .key(let secret, let form):
+            for (name, value) in form.claims { claims[name] = .string(value) }
+            var thumbprint: String?
+            if let path = form.certificate {
+                thumbprint = try await ClientCertificate(path: path, key: reader)
+                    .thumbprint(withKeyIn: secret, tools)
+            }
+            return try sign(claims, with: key(secret, tools.memory), as: form.identifier, thumbprint)
         case .sharedSecret(let secret): return try authenticate(claims, with: secret, tools.memory)
         case .ready(let assertion): return try await assertion.fetch(audience: audience, tools)
         }
@@ -132,11 +137,12 @@ struct ClientAssertions: Sendable {
     private func sign(
         _ claims: JSONObject,
         with key: SigningKey,
-        as identifier: String?
+        as identifier: String?,
+        _ thumbprint: String?
     ) throws(RefreshFailure) -> String {
         let algorithm = try algorithm(of: key)
         do throws(SigningKey.Problem) {
-            return try key.token(of: claims, with: algorithm, as: identifier)
+            return try key.token(of: claims, with: algorithm, as: identifier, certificate: thumbprint)
         } catch {
             throw error.failure(of: reader)
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+import Crypto
 import NIOSSL
+import SecretMemory
 import Text
 import TokenCore
 
@@ -21,7 +23,15 @@ struct ClientCertificate: Sendable {
     func identity(_ tools: ServerDependencies) async throws(RefreshFailure) -> HandshakeIdentity {
         let chain = try await chain(tools)
         guard let secret = try await key.read() else { throw failure("has no key", .misconfigured) }
-        let text = try tools.memory.text(of: secret)
+        return try identity(of: chain, withKeyIn: secret, tools.memory)
+    }
+
+    private func identity(
+        of chain: [NIOSSLCertificate],
+        withKeyIn secret: SecretID,
+        _ memory: SealedMemory
+    ) throws(RefreshFailure) -> HandshakeIdentity {
+        let text = try memory.text(of: secret)
         let block: PEMBlock
         do throws(SigningKey.Problem) {
             block = try PEMBlock.privateKey(in: text)
@@ -32,6 +42,20 @@ struct ClientCertificate: Sendable {
             throw error.failure(of: key)
         }
         return try identity(of: chain, block)
+    }
+
+    /// Returns the SHA-256 thumbprint of the certificate (RFC 7515 §4.1.8), which is checked like one for a
+    /// handshake.
+    ///
+    /// The key is already read: reading it again would erase it.
+    func thumbprint(
+        withKeyIn secret: SecretID,
+        _ tools: ServerDependencies
+    ) async throws(RefreshFailure) -> String {
+        let chain = try await chain(tools)
+        _ = try identity(of: chain, withKeyIn: secret, tools.memory)
+        guard let bytes = try? chain[0].toDERBytes() else { throw failure("contains no PEM certificate") }
+        return Base64.urlEncoded(SHA256.hash(data: bytes))
     }
 
     private func identity(

@@ -133,15 +133,18 @@ struct SigningKey: Sendable {
     ///   - claims: The claims of the token.
     ///   - algorithm: An algorithm returned by ``algorithm(among:)``.
     ///   - name: The `kid`, by default that of the JWK.
+    ///   - thumbprint: The SHA-256 thumbprint of the key's certificate (`x5t#S256`), or `nil`.
     /// - Returns: The token in compact form.
     /// - Throws: `cannotSign` if the library cannot sign with the key.
     func token(
         of claims: JSONObject,
         with algorithm: SignatureAlgorithm,
-        as name: String? = nil
+        as name: String? = nil,
+        certificate thumbprint: String? = nil
     ) throws(Problem) -> String {
         var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]
         if let identifier = name ?? identifier { header["kid"] = .string(identifier) }
+        if let thumbprint { header["x5t#S256"] = .string(thumbprint) }
         let text = JWTParts.signedText(header, claims)
         do {
             return text + "." + Base64.urlEncoded(try operations.sign(Array(text.utf8), algorithm))

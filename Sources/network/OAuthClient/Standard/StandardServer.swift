@@ -182,7 +182,7 @@ struct StandardServer: AuthorizationServer {
         case .secretAssertion(_, let audience):
             return .assertion(try assertions(.sharedSecret(secret), audience, metadata))
         case .keyAssertion(let key, let audience):
-            return .assertion(try assertions(.key(secret, identifier: key.identifier), audience, metadata))
+            return .assertion(try assertions(.key(secret, key), audience, metadata))
         }
     }
 

@@ -134,11 +134,25 @@ package struct AssertionKey: Equatable, Sendable {
     package var source: SecretSource
     /// The `kid` of the assertions, or `nil` for the key's own if it is a JWK with one.
     package var identifier: String?
+    /// The path of the key's certificate, whose thumbprint the assertions name (RFC 7515 §4.1.8), or `nil`.
+    package var certificate: String?
+    /// Further claims, by name; also those that replace the client ID in `iss` and `sub`.
+    package var claims: [String: String]
 
-    package init(_ source: SecretSource, identifier: String? = nil) {
+    package init(
+        _ source: SecretSource,
+        identifier: String? = nil,
+        certificate: String? = nil,
+        claims: [String: String] = [:]
+    ) {
         self.source = source
         self.identifier = identifier
+        self.certificate = certificate
+        self.claims = claims
     }
+
+    /// The claims that each assertion has its own values of.
+    package static let ownClaims: Set<ByteText> = ["aud", "exp", "iat", "jti", "nbf"]
 }
 
 /// The source of an assertion that is signed elsewhere.

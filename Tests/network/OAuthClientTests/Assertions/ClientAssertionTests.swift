@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Crypto
+import NIOSSL
 import ServerSettings
 import TestSupport
 import Testing
@@ -50,6 +52,39 @@ struct ClientAssertionTests {
         #expect(assertion.claims["aud"] == .string(Self.token))
         #expect(assertion.claims["iat"] == .integer(now) && assertion.claims["exp"] == .integer(now + 60))
         #expect(assertion.claims["jti"]?.string?.isEmpty == false)
+    }
+
+    @Test(.holds("O57")) func `an assertion names its key's certificate, and has the claims of the settings`()
+        async throws
+    {
+        let files = (try TemporaryFile(Certificates.good), try TemporaryFile(Certificates.goodKey))
+        var profile = ServerProfile.fixed()
+        func set(certificate: String) {
+            let key = AssertionKey(
+                .file(files.1.path),
+                certificate: certificate,
+                claims: ["iss": "app.example", "tenant": "7"]
+            )
+            profile.client.proof = .keyAssertion(key, .endpoint)
+        }
+        set(certificate: files.0.path)
+        let bench = try Bench(profile)
+        bench.exchange.expect(Self.token, Self.answer)
+        #expect(try await bench.refresh().granted != nil)
+        let assertion = try #require(Self.assertions(bench).first)
+        let certificate = try #require(
+            try NIOSSLCertificate.fromPEMBytes(Array(Certificates.good.utf8)).first
+        )
+        let thumbprint = Base64.urlEncoded(SHA256.hash(data: try certificate.toDERBytes()))
+        #expect(assertion.header["x5t#S256"] == .string(thumbprint))
+        #expect(assertion.claims["iss"] == "app.example" && assertion.claims["sub"] == "cli")
+        #expect(assertion.claims["tenant"] == "7" && assertion.claims["aud"] == .string(Self.token))
+        // Of another key's certificate nothing is signed.
+        let other = try TemporaryFile(Certificates.expired)
+        set(certificate: other.path)
+        let wrong = try Bench(profile)
+        #expect(try await wrong.refresh().failure?.kind == .helperFailed)
+        #expect(wrong.exchange.sent.isEmpty)
     }
 
     @Test func `a key is named by the configuration, else by its JWK`() async throws {
