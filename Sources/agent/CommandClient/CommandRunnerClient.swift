@@ -139,9 +139,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     package func adopt(_ table: CommandTable, keepsFormer: Bool = false) async throws(CommandFailure) {
         if !keepsFormer { former.withLock { $0 = nil } }
         guard commands.withLock({ $0.digest != table.digest }) else { return }
-        let number = lastNumber.add(1, ordering: .relaxed).newValue
-        let result = try await exchange(number, RunnerFrameKind.loading(number))
-        guard result.standardOutput == table.digest else {
+        guard try await loadedTable() == table.digest else {
             throw CommandFailure(
                 message: "the configuration changed while it was read (run: tokenctl reload)"
             )
@@ -151,6 +149,21 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
             return commands
         }
         if keepsFormer { former.withLock { $0 = old } }
+    }
+
+    /// Makes the runner read the configuration again.
+    ///
+    /// - Returns: The digest of its commands.
+    private func loadedTable() async throws(CommandFailure) -> [UInt8] {
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        do throws(CommandFailure) {
+            return try await exchange(number, RunnerFrameKind.loading(number)).standardOutput
+        } catch  where error == .runnerEnded {
+            throw error
+        } catch {
+            // A new agent passes its commands to the runner itself.
+            throw CommandFailure(message: "\(error.message) \(Remedy.restart.parenthesized)")
+        }
     }
 
     package func examine(
@@ -188,7 +201,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
 
 extension CommandFailure {
     fileprivate static let runnerEnded = CommandFailure(
-        message: "tokenagent-runner is not running (run: tokenctl shutdown && tokenagent)"
+        message: "tokenagent-runner is not running \(Remedy.restart.parenthesized)"
     )
 }
 

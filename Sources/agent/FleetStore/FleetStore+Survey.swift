@@ -66,8 +66,8 @@ extension FleetStore {
                 member.storeError = FleetStoreError(
                     .unavailable,
                     "not in the same cluster as \(first.member.endpoint)",
-                    remedy: .set(
-                        "fleet.endpoints to members of one cluster, then run tokenctl shutdown && tokenagent"
+                    remedy: .setAndRestart(
+                        "fleet.endpoints to members of one cluster"
                     )
                 )
             }

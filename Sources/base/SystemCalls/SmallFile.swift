@@ -62,7 +62,7 @@ package enum SmallFile {
             }
             throw Failure(
                 message: "is outside the running agent's sandbox",
-                remedy: .run("tokenctl shutdown && tokenagent"),
+                remedy: .restart,
                 isBlockedBySandbox: true
             )
         }

@@ -42,6 +42,14 @@ public struct Remedy: Equatable, Sendable {
     /// Creates the advice to try again at `time`.
     public static func retry(_ time: String) -> Remedy { Remedy(.retry, time) }
 
+    /// The advice to restart the agent.
+    package static var restart: Remedy { .run(AgentRestart.command) }
+
+    /// Creates the advice to change `setting`, which takes effect when the agent is restarted.
+    package static func setAndRestart(_ setting: String) -> Remedy {
+        .set(setting).followed(by: AgentRestart.command)
+    }
+
     /// Returns this step with `command` as the second one, unless it ends with that command already.
     public func followed(by command: String) -> Remedy {
         guard !text.bytewise.hasSuffix(command.bytewise) else { return self }

@@ -29,6 +29,15 @@ package struct SystemdUnit: Equatable, Sendable {
         self.init(String(innermost), isOfUser: units.dropLast().contains { $0.hasPrefix("user@") })
     }
 
+    /// Returns whether `process` is the main process of its unit, from the variables that a service manager sets
+    /// (sd_notify(3), sd_listen_fds(3), systemd.exec(5)).
+    ///
+    /// The unit alone is not sufficient: an agent that a job of cron has started is in `cron.service`.
+    package static func isMainProcess(_ process: Int32, _ environment: [String: String]) -> Bool {
+        environment["NOTIFY_SOCKET"] != nil || environment["LISTEN_PID"] == "\(process)"
+            || environment["SYSTEMD_EXEC_PID"] == "\(process)"
+    }
+
     /// The command that restarts the unit, whose name may contain escaped bytes (systemd.unit(5)).
     package var restart: String {
         let short = name.hasSuffix(".service") ? String(name.dropLast(".service".count)) : name

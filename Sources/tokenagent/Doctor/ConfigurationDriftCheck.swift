@@ -33,7 +33,7 @@ struct ConfigurationDriftCheck {
             return check(.warning, detail, remedy: .run("tokenctl reload"), of: change.session)
         }
         let late = found.restarts.map { restart in
-            let remedy = Remedy.run("tokenctl shutdown && tokenagent")
+            let remedy = Remedy.restart
             return check(.warning, "\(restart.key): \(restart.reason)", remedy: remedy, of: restart.session)
         }
         return mistakes + differing + late

@@ -187,8 +187,8 @@ struct Diagnostics: DiagnosticsProviding {
             name: "memory",
             verdict: .warning,
             detail: "keys are not in locked memory and may be swapped out",
-            remedy: .set(
-                "ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit, then run tokenctl shutdown && tokenagent"
+            remedy: .setAndRestart(
+                "ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit"
             )
         )
     }

@@ -61,8 +61,8 @@ struct FleetStoreOpener: Sendable {
             throw FleetStoreError(
                 .unavailable,
                 "the key is for fleet \(keys.label), but fleet.name is \(settings.name)",
-                remedy: .set(
-                    "the key of fleet \(settings.name) on this host, then run tokenctl shutdown && tokenagent"
+                remedy: .setAndRestart(
+                    "the key of fleet \(settings.name) on this host"
                 ),
                 isMistake: true
             )
@@ -93,8 +93,8 @@ struct FleetStoreOpener: Sendable {
                 throw FleetStoreError(
                     .unavailable,
                     "fleet.fleet_key_credential: CREDENTIALS_DIRECTORY is not set",
-                    remedy: .set(
-                        "LoadCredential=\(name):FILE in the agent's unit, or fleet.fleet_key_file, then run tokenctl shutdown && tokenagent"
+                    remedy: .setAndRestart(
+                        "LoadCredential=\(name):FILE in the agent's unit, or fleet.fleet_key_file"
                     ),
                     isMistake: true
                 )
@@ -185,8 +185,8 @@ struct FleetStoreOpener: Sendable {
             throw FleetStoreError(
                 .unavailable,
                 "fleet.\(key): \(error.message)",
-                remedy: .set(
-                    "fleet.\(key) to a command that works for the agent's user, then run tokenctl shutdown && tokenagent"
+                remedy: .setAndRestart(
+                    "fleet.\(key) to a command that works for the agent's user"
                 )
             )
         }
@@ -204,7 +204,7 @@ struct FleetStoreOpener: Sendable {
                 .unavailable,
                 "fleet.\(key): \(path): \(error.message)",
                 remedy: error.remedy
-                    ?? .set("fleet.\(key) to an existing file, then run tokenctl shutdown && tokenagent"),
+                    ?? .setAndRestart("fleet.\(key) to an existing file"),
                 isMistake: true
             )
         }

@@ -26,12 +26,10 @@ struct LineLogHandler: LogHandler {
     var metadata = Logger.Metadata()
     private let threshold: LogThreshold
     private let output: Output
-    private let service: AgentService
 
-    init(_ threshold: LogThreshold, to output: Output, of service: AgentService) {
+    init(_ threshold: LogThreshold, to output: Output) {
         self.threshold = threshold
         self.output = output
-        self.service = service
     }
 
     /// The level of the whole agent.
@@ -51,7 +49,7 @@ struct LineLogHandler: LogHandler {
         var line = "\(event.message)"
         let values = metadata.merging(event.metadata ?? [:]) { $1 }
         for (key, value) in values.sorted(by: { $0.key < $1.key }) { line += " \(key)=\(quoted("\(value)"))" }
-        line = service.adapted(line).printable
+        line = line.printable
         switch output {
         case .standardError(isJournal: true): DescriptorIO.write("<\(event.level.priority)>\(line)\n", to: 2)
         case .standardError(isJournal: false): tell(event.level, line)

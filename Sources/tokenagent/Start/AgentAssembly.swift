@@ -13,6 +13,7 @@ import NIOCore
 import OAuthClient
 import SealedStore
 import ServerSettings
+import Text
 import TokenCore
 
 /// The assembly of configuration, store, OAuth client and server into one agent.
@@ -23,7 +24,6 @@ struct AgentAssembly {
     let logger: Logger
     private let isMemoryLocked: Bool
     private let socket: String
-    private let service: AgentService
     private let configuration: AgentConfiguration
     private let confinement: ConfinementReport
     private let threads: AgentThreads
@@ -43,14 +43,12 @@ struct AgentAssembly {
         _ places: AgentLocations,
         _ environment: [String: String],
         _ workflow: GitHubActionsVariables?,
-        service: AgentService,
         runner: CommandRunnerStart.Sockets
     ) throws(StartFailure) {
         socket = places.socket
-        self.service = service
         let settings = try AgentAssembly.settings(places)
         let threshold = LogThreshold(commandLine: options.logLevel, configured: settings.logLevel)
-        logger = AgentAssembly.logger(options, places, threshold, service, environment)
+        logger = AgentAssembly.logger(options, places, threshold, environment)
         opened = try OpenedStore(options, places, settings.vault, logger)
         isMemoryLocked = try AgentAssembly.checkMemory(settings.vault, logger)
         fileLedger = TokenFileLedger(stateDirectory: opened.store.stateDirectory)
@@ -82,7 +80,7 @@ struct AgentAssembly {
             commands: threads.commands,
             eventLoop: threads.network,
             credentials: environment["CREDENTIALS_DIRECTORY"],
-            hasSystemd: unsafe service.restart != nil || access("/run/systemd/system", F_OK) == 0,
+            hasSystemd: unsafe AgentRestart.ofUnit != nil || access("/run/systemd/system", F_OK) == 0,
             logger: logger,
             mayRun: commands.mayUnlock
         )
@@ -146,8 +144,7 @@ struct AgentAssembly {
             isMemoryLocked: isMemoryLocked,
             store: opened.store.stateDirectory,
             configuration: inForce.file.path,
-            socket: self.socket,
-            service: service
+            socket: self.socket
         )
         let runtime = RunningAgent(
             configuration: configuration,
@@ -243,9 +240,8 @@ extension AgentAssembly {
                 )
             )
         }
-        logger.warning(
-            "memory for keys not locked (set: ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit, then run tokenctl shutdown && tokenagent)"
-        )
+        let remedy = Remedy.setAndRestart("ulimit -l, or LimitMEMLOCK= in the unit, to a higher limit")
+        logger.warning("memory for keys not locked \(remedy.parenthesized)")
         return false
     }
 
@@ -273,14 +269,13 @@ extension AgentAssembly {
         _ options: StartOptions,
         _ places: AgentLocations,
         _ threshold: LogThreshold,
-        _ service: AgentService,
         _ environment: [String: String]
     ) -> Logger {
         let output: LineLogHandler.Output =
             options.readiness == nil
             ? .standardError(isJournal: environment["JOURNAL_STREAM"] != nil)
             : .background(SystemLog(stateDirectory: places.stateDirectory))
-        return Logger(label: "tokenagent") { _ in LineLogHandler(threshold, to: output, of: service) }
+        return Logger(label: "tokenagent") { _ in LineLogHandler(threshold, to: output) }
     }
 
     private static func maintenance(

@@ -7,6 +7,7 @@ import CHardening
 import CommandExecution
 import Glibc
 import Logging
+import Text
 
 /// The agent process: it opens its store and its socket, then serves until it is told to stop.
 enum ForegroundAgent {
@@ -18,16 +19,12 @@ enum ForegroundAgent {
         _ environment: [String: String],
         _ workflow: GitHubActionsVariables?
     ) throws(StartFailure) {
-        let service = AgentService(
-            unit: ProcessDirectory(getpid())?.unit,
-            process: getpid(),
-            environment: environment
-        )
+        if SystemdUnit.isMainProcess(getpid(), environment) {
+            AgentRestart.ofUnit = ProcessDirectory(getpid())?.unit?.restart
+        }
         do throws(StartFailure) {
-            try serve(options, environment, workflow, service)
+            try serve(options, environment, workflow)
         } catch {
-            var error = error
-            error.lines = error.lines.map(service.adapted)
             guard let readiness = options.readiness else { throw error }
             // The process that started this one tells the user, or knows that the error does not matter.
             DescriptorIO.write(error.lines.map { $0 + "\n" }.joined(), to: readiness)
@@ -38,8 +35,7 @@ enum ForegroundAgent {
     private static func serve(
         _ options: StartOptions,
         _ environment: [String: String],
-        _ workflow: GitHubActionsVariables?,
-        _ service: AgentService
+        _ workflow: GitHubActionsVariables?
     ) throws(StartFailure) -> Never {
         try ProcessHardening.refuseInspection()
         hardening_share_heap()
@@ -61,7 +57,6 @@ enum ForegroundAgent {
             places,
             environment,
             workflow,
-            service: service,
             runner: runner
         )
         let socket = if let inherited { inherited } else { try listen(at: places.socket) }

@@ -32,4 +32,16 @@ import Text
     func `a unit is restarted by its own manager`(group: String, command: String) {
         #expect(SystemdUnit(inGroups: "0::/\(group)\n")?.restart == command)
     }
+
+    @Test(arguments: [
+        (["NOTIFY_SOCKET": "/run/systemd/notify"], true), (["LISTEN_PID": "7"], true),
+        (["SYSTEMD_EXEC_PID": "7"], true), ([:], false), (["LISTEN_PID": "6"], false),
+        (["SYSTEMD_EXEC_PID": "6"], false),
+    ])
+    func `a process that a job of a unit has started is not its main process`(
+        variables: [String: String],
+        isMain: Bool
+    ) {
+        #expect(SystemdUnit.isMainProcess(7, variables) == isMain)
+    }
 }

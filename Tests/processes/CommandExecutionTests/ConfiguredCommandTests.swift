@@ -49,6 +49,15 @@ struct ConfiguredCommandTests {
         }
     }
 
+    @Test func `commands that the runner cannot read are known after a restart of the agent`() async throws {
+        try await RunnerUnderTest.with { (runner) async throws in
+            let table = CommandTable([CommandTable.Entry(words: ["echo", "unread"])])
+            let failure = await #expect(throws: CommandFailure.self) { try await runner.client.adopt(table) }
+            let message = "cannot read the configured commands (run: tokenctl shutdown && tokenagent)"
+            #expect(failure?.message == message)
+        }
+    }
+
     @Test(.holds("35")) func `what the runner reads counts, not what it is told`() async throws {
         try await RunnerUnderTest.with { (runner) async throws in
             let named = CommandTable([CommandTable.Entry(words: ["echo", "named"])])

@@ -50,7 +50,6 @@ package final class RunningAgent: Sendable {
         let listeners = SocketListeners(
             loop: loop,
             agent: RequestReceiver(agent: agent),
-            service: identity.service,
             logger: ports.logger,
             reserve: reserve
         )

@@ -20,7 +20,6 @@ final class SocketListeners: @unchecked Sendable {
     init(
         loop: AgentLoop,
         agent: any HTTPRequestServing,
-        service: AgentService,
         logger: Logger,
         reserve: FallbackSocket?
     ) {
@@ -29,7 +28,6 @@ final class SocketListeners: @unchecked Sendable {
         services = ConnectionServices(
             loop: loop,
             agent: agent,
-            service: service,
             limits: RequestLimits(),
             register: register
         )

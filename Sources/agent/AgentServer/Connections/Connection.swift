@@ -8,7 +8,6 @@ import NIOCore
 final class ConnectionServices {
     let loop: AgentLoop
     let agent: any HTTPRequestServing
-    let service: AgentService
     let limits: RequestLimits
     let register: ConnectionRegister
     let input = SharedBuffer()
@@ -18,13 +17,11 @@ final class ConnectionServices {
     init(
         loop: AgentLoop,
         agent: any HTTPRequestServing,
-        service: AgentService = AgentService(),
         limits: RequestLimits,
         register: ConnectionRegister
     ) {
         self.loop = loop
         self.agent = agent
-        self.service = service
         self.limits = limits
         self.register = register
     }
@@ -371,8 +368,6 @@ extension Connection {
             schedule(after: limits.withholdTime) { $0.close() }
             return
         }
-        var answer = answer
-        answer.body = services.service.adapted(json: answer.body)
         respond { writer, output in writer.write(answer, to: &output) }
     }
 
@@ -479,8 +474,7 @@ extension Connection {
     /// `onTaken` is called when the peer has read everything, if it ever does.
     func stream(_ bytes: [UInt8], onTaken: (() -> Void)? = nil) {
         guard state == .streaming else { return }
-        let adapted = services.service.adapted(json: bytes)
-        stream.append(onTaken) { writer.writeChunk(adapted, to: &$0) }
+        stream.append(onTaken) { writer.writeChunk(bytes, to: &$0) }
         continueStream()
         for connection in services.backlog.update(self, unread: stream.unread) { connection.dropStream() }
     }

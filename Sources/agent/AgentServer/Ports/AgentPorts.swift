@@ -74,21 +74,18 @@ package struct AgentDescription: Equatable, Sendable {
     package var configuration: String
     /// The path of the agent's own socket.
     package var socket: String
-    package var service: AgentService
 
     package init(
         version: String,
         isMemoryLocked: Bool,
         store: String,
         configuration: String,
-        socket: String,
-        service: AgentService = AgentService()
+        socket: String
     ) {
         self.version = version
         self.isMemoryLocked = isMemoryLocked
         self.store = store
         self.configuration = configuration
         self.socket = socket
-        self.service = service
     }
 }

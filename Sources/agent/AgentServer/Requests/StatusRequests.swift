@@ -66,7 +66,7 @@ struct StatusRequests {
         message.memoryLocked = isOwn ? identity.isMemoryLocked : nil
         message.store = isOwn ? identity.store : nil
         message.configuration = isOwn ? identity.configuration : nil
-        message.restartCommand = isOwn ? identity.service.restart : nil
+        message.restartCommand = isOwn ? AgentRestart.ofUnit : nil
         return .message(message)
     }
 
@@ -243,8 +243,8 @@ extension RestrictedSocket {
             verdict: .problem,
             detail: "\(path): other users cannot enter the directory \(closed)",
             remedy: own.contains { PrivateDirectory.isSame($0, closed) }
-                ? .set(
-                    "path of the [[socket]] to another directory, then run tokenctl shutdown && tokenagent"
+                ? .setAndRestart(
+                    "path of the [[socket]] to another directory"
                 )
                 : .run("chmod go+x \(closed)")
         )
@@ -255,8 +255,8 @@ extension TokenFileError {
     fileprivate var remedy: Remedy {
         switch self {
         case .noDirectory:
-            .set("path of the [[file]] to an existing directory, then run tokenctl shutdown && tokenagent")
-        case .outOfReach: .run("tokenctl shutdown && tokenagent")
+            .setAndRestart("path of the [[file]] to an existing directory")
+        case .outOfReach: .restart
         case .failed(_, let remedy):
             remedy ?? .set("path or format of the [[file]], then run tokenctl reload")
         }

@@ -17,7 +17,7 @@ final class NoSharing: SessionSharing {
     private static let absence = FleetStoreError(
         .unavailable,
         "the agent was started without a fleet",
-        remedy: .run("tokenctl shutdown && tokenagent")
+        remedy: .restart
     )
 
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {}
@@ -39,7 +39,7 @@ final class NoSharing: SessionSharing {
             code: .misconfigured,
             message: "session is shared with a fleet, but the agent was started without one",
             session: name,
-            remedy: .run("tokenctl shutdown && tokenagent")
+            remedy: .restart
         )
     }
 

@@ -75,8 +75,8 @@ extension UnpublishedChange {
 
 extension UnpublishedChange {
     /// The advice for a ``bufferedResponse``.
-    fileprivate static let becomeKeeper = Remedy.set(
-        "role = \"keeper\" in [fleet] with the keepers' file, then run tokenctl shutdown && tokenagent"
+    fileprivate static let becomeKeeper = Remedy.setAndRestart(
+        "role = \"keeper\" in [fleet] with the keepers' file"
     )
 }
 

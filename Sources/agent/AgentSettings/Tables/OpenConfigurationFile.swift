@@ -91,7 +91,7 @@ extension ConfigurationFileError {
     init(opening name: String, in directory: Int32 = AT_FDCWD, _ reason: Int32) {
         // The file's mode allows reading, so the agent's sandbox denied it.
         if reason == EACCES, unsafe faccessat(directory, name, R_OK, 0) == 0 {
-            self.init("is outside the agent's sandbox", .run("tokenctl shutdown && tokenagent"))
+            self.init("is outside the agent's sandbox", .restart)
         } else {
             self = .unreadable(reason)
             isAbsent = reason == ENOENT || reason == ENOTDIR

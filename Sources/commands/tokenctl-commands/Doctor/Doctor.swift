@@ -241,7 +241,7 @@ struct Doctor {
                 "the agent keeps its sessions in \(store), and this shell's variables name \(own)",
                 remedy: about.restartCommand.map {
                     .set("the same variables in Environment= of the agent's unit, then run \($0)")
-                } ?? .run("tokenctl shutdown && tokenagent")
+                } ?? .restart
             )
         ]
     }

@@ -130,29 +130,29 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         // Only the administrator of the keys knows which permissions are missing.
         case .unreachable, .unanswered, .denied, .compacted, .refused, .malformed: nil
         case .unknownHost:
-            .set(
-                "fleet.endpoints to a host name that this host can resolve, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.endpoints to a host name that this host can resolve"
             )
         case .closedPort:
-            .set(
-                "fleet.endpoints to etcd's client port if etcd is running, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.endpoints to etcd's client port if etcd is running"
             )
-        case .noHandshake: .set("fleet.endpoints to http, then run tokenctl shutdown && tokenagent")
-        case .noPlainAnswer: .set("fleet.endpoints to https, then run tokenctl shutdown && tokenagent")
+        case .noHandshake: .setAndRestart("fleet.endpoints to http")
+        case .noPlainAnswer: .setAndRestart("fleet.endpoints to https")
         case .noGateway:
-            .set(
-                "fleet.endpoints to etcd's client port, by default 2379, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.endpoints to etcd's client port, by default 2379"
             )
         case .insecure(let distrust): distrust.remedy
         case .noPassword(_, let remedy, _): remedy
         case .unauthenticated(let text) where text.contains("CommonName"):
-            .set(
-                "fleet.certificate_file to a client certificate without a CommonName, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.certificate_file to a client certificate without a CommonName"
             )
         case .unauthenticated(let text) where text.contains("not enabled"): .run("etcdctl auth enable")
         case .unauthenticated:
-            .set(
-                "fleet.user, and fleet.password_file or fleet.password_command, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.user, and fleet.password_file or fleet.password_command"
             )
         case .outOfSpace: .see("etcd's maintenance guide: etcdctl compact, defrag and alarm disarm")
         }

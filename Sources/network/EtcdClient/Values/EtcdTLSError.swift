@@ -65,24 +65,24 @@ package enum EtcdTLSError: Equatable, Sendable {
     package var remedy: Remedy {
         switch self {
         case .noPEM(.authorities), .unknownAuthority:
-            .set(
-                "fleet.ca_file to the PEM file of etcd's certificate authority, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.ca_file to the PEM file of etcd's certificate authority"
             )
         case .noPEM, .otherKey:
-            .set(
-                "fleet.certificate_file and fleet.certificate_key_file to a PEM certificate and its key without passphrase, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.certificate_file and fleet.certificate_key_file to a PEM certificate and its key without passphrase"
             )
         case .otherHost:
-            .set(
-                "fleet.endpoints to a host name in the member's certificate, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.endpoints to a host name in the member's certificate"
             )
         case .noCertificate:
-            .set(
-                "fleet.certificate_file and fleet.certificate_key_file, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.certificate_file and fleet.certificate_key_file"
             )
         case .refusedCertificate:
-            .set(
-                "fleet.certificate_file to a clientAuth certificate signed by the CA in etcd's trusted-ca-file, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "fleet.certificate_file to a clientAuth certificate signed by the CA in etcd's trusted-ca-file"
             )
         case .expiredCertificate: .retry("with a renewed certificate in fleet.certificate_file")
         case .gateway: EtcdTLSError.wantsClientUse

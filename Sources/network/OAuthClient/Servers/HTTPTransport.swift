@@ -144,7 +144,7 @@ final class HTTPTransport: HTTPExchanging {
         if let link = door?.ask() { return link }
         // An attempt with deadlines must not be late, and only a guard can enforce that.
         guard attempt.fence == nil else {
-            let restart = Remedy.run("tokenctl shutdown && tokenagent")
+            let restart = Remedy.restart
             throw .unreachable("cannot start the helper process tokenagent-exchange \(restart.parenthesized)")
         }
         return nil

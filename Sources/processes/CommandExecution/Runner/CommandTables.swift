@@ -41,7 +41,7 @@ final class CommandTables: Sendable {
     /// - Throws: ``ProgramFailure`` if the program cannot be run or prints no valid table.
     func load() throws(ProgramFailure) -> [UInt8] {
         guard !source.isEmpty else {
-            throw ProgramFailure(message: "cannot reload commands (run: tokenctl shutdown && tokenagent)")
+            throw ProgramFailure(message: "cannot reload commands")
         }
         var output = RunningProgram.Output()
         let program = try RunningProgram.start(source, environment: [:], inheriting: environment)
@@ -51,9 +51,7 @@ final class CommandTables: Sendable {
             atMost: CommandTable.maximumCount
         )
         guard status == 0, let table = CommandTable(encoded: output.standard) else {
-            throw ProgramFailure(
-                message: "cannot read the configured commands (run: tokenctl shutdown && tokenagent)"
-            )
+            throw ProgramFailure(message: "cannot read the configured commands")
         }
         tables.withLock { tables in
             tables.removeAll { $0.digest == table.digest }

@@ -186,30 +186,30 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .keyFileMissing: .set("the key file back in its place, then run tokenctl unlock")
         case .keyFileUnusable:
             .retry("with a key file of your own with mode 0600 and at least 32 random bytes")
-        case .keyFileSandboxed: .run("tokenctl shutdown && tokenagent")
+        case .keyFileSandboxed: .restart
         case .newKeyFileSandboxed(_, let directory):
-            .set(
-                "--path to a file in \(directory), or keyfile in [vault] to an existing file, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "--path to a file in \(directory), or keyfile in [vault] to an existing file"
             )
         case .wrongExternalSecret(let source):
             .set("\(source) back to what delivers this vault's key, then run tokenctl unlock")
         case .wrongKeyFile: .set("the original key file back in its place, then run tokenctl unlock")
         case .noExternalSecret(_, _, _, let remedy, _): remedy
         case .olderCopy(_, let counter):
-            .set(
-                "vault.rollback_counter_accept = \(counter) if no later copy of the store exists, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "vault.rollback_counter_accept = \(counter) if no later copy of the store exists"
             )
         case .otherCounter(_, let counter):
-            .set(
-                "vault.rollback_counter to the command for this store's counter, or vault.rollback_counter_accept = \(counter) if that counter was reset, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "vault.rollback_counter to the command for this store's counter, or vault.rollback_counter_accept = \(counter) if that counter was reset"
             )
         case .counterNotConfigured(let stored):
-            .set(
-                "vault.rollback_counter, or vault.rollback_counter_accept = \(stored) to go on without it, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "vault.rollback_counter, or vault.rollback_counter_accept = \(stored) to go on without it"
             )
         case .unknownAge(_, let counter):
-            .set(
-                "vault.rollback_counter_accept = \(counter) if this is the latest store, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "vault.rollback_counter_accept = \(counter) if this is the latest store"
             )
         case .counterUnusable:
             .set("vault.rollback_counter to a program that works, then run tokenctl unlock")
@@ -221,8 +221,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             .retry("with the secret of slot \(index), or after removing the slot")
         case .sessionsStored: .run("tokenctl vault slots add")
         case .outOfMemory:
-            .set(
-                "ulimit -v, or LimitAS= in the unit, to a higher limit, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "ulimit -v, or LimitAS= in the unit, to a higher limit"
             )
         }
     }

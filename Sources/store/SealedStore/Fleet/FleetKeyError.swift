@@ -55,25 +55,25 @@ package enum FleetKeyError: Error, Equatable, Sendable {
         switch self {
         case .file(.system): .retry("after making it readable for the agent")
         case .file(.missing), .file(.wrongSize):
-            .set("the key file for this host's role at this path, then run tokenctl shutdown && tokenagent")
-        case .file(.sandboxed): .run("tokenctl shutdown && tokenagent")
+            .setAndRestart("the key file for this host's role at this path")
+        case .file(.sandboxed): .restart
         case .file: .set("the key to a plain file of the agent's user with mode 600")
         case .notAKey, .damaged, .badLabel, .nothingStaged:
             .retry("with the file that tokenctl fleet init or rekey wrote")
         case .futureVersion: .retry("with the newer version")
         case .keepersKey:
-            .set(
-                "the readers' file, which ends in .reader, on this host, or fleet.role = \"keeper\", then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "the readers' file, which ends in .reader, on this host, or fleet.role = \"keeper\""
             )
         case .readersKey:
-            .set(
-                "the keepers' file on this host, or fleet.role = \"reader\", then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "the keepers' file on this host, or fleet.role = \"reader\""
             )
         case .otherReadersFile:
             .retry("after moving the file away that ends in \(FleetKeyFile.readersSuffix)")
         case .outOfMemory:
-            .set(
-                "ulimit -v, or LimitAS= in the unit, to a higher limit, then run tokenctl shutdown && tokenagent"
+            .setAndRestart(
+                "ulimit -v, or LimitAS= in the unit, to a higher limit"
             )
         }
     }

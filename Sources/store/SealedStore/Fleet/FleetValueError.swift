@@ -42,7 +42,7 @@ package enum FleetValueError: Error, Equatable, Sendable {
     /// The remedy for this host, or `nil` if there is none.
     package var remedy: Remedy? {
         switch self {
-        case .unknownKey: .set("the fleet's new key on this host, then run tokenctl shutdown && tokenagent")
+        case .unknownKey: .setAndRestart("the fleet's new key on this host")
         case .futureVersion: .retry("with the newer version")
         case .truncated, .tooLong, .notAValue, .retiredKey, .closedToReaders, .locked, .forged, .malformed:
             nil

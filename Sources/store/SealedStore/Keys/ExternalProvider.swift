@@ -23,9 +23,11 @@ package enum ExternalProvider: UInt8, CaseIterable, Sendable {
     var remedy: Remedy {
         switch self {
         case .systemdCredential:
-            .set(
-                "LoadCredentialEncrypted= in the agent's unit, then run tokenctl shutdown && systemctl --user start tokenagent"
-            )
+            // An agent that is no unit yet has to become one.
+            .set("LoadCredentialEncrypted= in the agent's unit")
+                .followed(
+                    by: AgentRestart.ofUnit ?? "tokenctl shutdown && systemctl --user start tokenagent"
+                )
         case .command: .set("unlock_command in [vault] to a command that prints a key")
         }
     }
