@@ -64,10 +64,13 @@ struct CurlCommand: ParsableCommand {
         )
     }
 
-    /// Returns the address in the kept member `name`, without a slash at the end.
-    private func address(in name: String) throws(AgentError) -> String {
-        let status: SessionMessage = try agent.endpoint.waiting(as: tokenRequest)
-            .message(AgentRequest(.get, "sessions", session.name))
+    /// Returns what the agent knows of the session.
+    private func status() throws(AgentError) -> SessionMessage {
+        try agent.endpoint.waiting(as: tokenRequest).message(AgentRequest(.get, "sessions", session.name))
+    }
+
+    /// Returns the address in the kept member `name` of `status`, without a slash at the end.
+    private func address(in name: String, of status: SessionMessage) throws(AgentError) -> String {
         guard let address = status.baseAddresses?[name]?.string else {
             let known = status.baseAddresses?.members.map(\.name) ?? []
             throw AgentError(
@@ -82,12 +85,12 @@ struct CurlCommand: ParsableCommand {
         return address.utf8.last == UInt8(ascii: "/") ? String(address.dropLast()) : address
     }
 
-    /// Checks that the session's `hosts` match `server`.
+    /// Checks that `hosts` in `status` match `server`.
     ///
     /// Without `hosts`, any server of a URL that the user wrote is allowed, but no server that another server
     /// named.
-    private func checkHosts(for server: ServerAddress) throws(AgentError) {
-        let rules = try agent.endpoint.waiting(as: tokenRequest).hostRules(of: session.name)
+    private func checkHosts(for server: ServerAddress, in status: SessionMessage) throws(AgentError) {
+        let rules = SessionChoice.rules(status)
         guard rules.isEmpty && base == nil || SessionChoice.closest(rules, to: server.place) != nil else {
             throw AgentError(
                 .denied,
@@ -101,10 +104,15 @@ struct CurlCommand: ParsableCommand {
     }
 
     private func send() throws(AgentError) -> Int32 {
-        let arguments = try CurlArguments(arguments, base: try base.map(address))
+        // Without a base, the arguments are checked before the agent is asked.
+        let known: SessionMessage? = if base == nil { nil } else { try status() }
+        var address: String?
+        if let base, let known { address = try self.address(in: base, of: known) }
+        let arguments = try CurlArguments(arguments, base: address)
         let server = try arguments.server()
         try ConfigurationRemedy.whereNotTakenOver(at: agent.endpoint) { () throws(AgentError) in
-            try checkHosts(for: server)
+            let status = if let known { known } else { try self.status() }
+            try checkHosts(for: server, in: status)
         }
         var tokens = try CurlTokens(tokenRequest, for: arguments, from: agent.endpoint)
         let signals = try RelayedSignals()

@@ -104,6 +104,14 @@ import Testing
         #expect(agent.requests.contains("GET /v1/sessions/work/token?reports=true") == isNamed)
     }
 
+    @Test func `is named by the session, which is asked once`() async throws {
+        let agent = try KeyBoundAgent(type: "Bearer", hosts: ["h"], base: "https://h/v1/")
+        let curl = try SubstituteCurl("sed -n 's/^url = //p' \"$4\"")
+        let result = try await agent.curl(["/x"], options: ["--base", "base"], path: curl.path)
+        #expect(result.status == 0, "\(result)")
+        #expect(agent.requests == ["GET /v1/sessions/work", "GET /v1/sessions/work/token?reports=true"])
+    }
+
     @Test(.holds("161")) func `is the only one whose answer counts against the token`() async throws {
         let (first, other) = (try await DemoIssuer.start(), try await DemoIssuer.start())
         other.add(Route(nil, "/there") { _ in IssuerResponse(status: 401, body: Array("no".utf8)) })

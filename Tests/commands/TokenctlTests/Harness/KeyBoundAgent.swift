@@ -12,9 +12,10 @@ struct KeyBoundAgent {
 
     /// Creates an agent that responds with `action` to every report of a rejected token.
     ///
-    /// `hosts` are the hosts of its session.
-    init(action: String = "retry", type: String = "DPoP", hosts: [String] = []) throws {
-        let about = #"{"session":"work","hosts":[\#(hosts.map { "\"\($0)\"" }.joined(separator: ","))]}"#
+    /// `hosts` are the hosts of its session, and `base` is an address that it keeps.
+    init(action: String = "retry", type: String = "DPoP", hosts: [String] = [], base: String = "") throws {
+        let names = hosts.map { "\"\($0)\"" }.joined(separator: ",")
+        let about = #"{"session":"work","hosts":[\#(names)],"base_addresses":{"base":"\#(base)"}}"#
         let proofs = Counter()
         agent = try ScriptedAgent { request in
             if request.hasPrefix("POST /v1/sessions/work/report ") {
@@ -54,12 +55,13 @@ struct KeyBoundAgent {
     /// Runs `tokenctl curl work -- ARGUMENTS`, with the programs of `path`.
     func curl(
         _ arguments: [String],
+        options: [String] = [],
         path: String = TestEnvironment.searchPath,
         input: String = "",
         environment: [String: String] = [:]
     ) async throws -> ProgramResult {
         try await Program.run(
-            [BuiltPrograms.client, "curl", "work", "--"] + arguments,
+            [BuiltPrograms.client, "curl", "work"] + options + ["--"] + arguments,
             environment: variables(path).merging(environment) { $1 },
             input: input
         )
