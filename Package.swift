@@ -126,7 +126,9 @@ let package = Package(
         ),
         .target(
             name: "SealedStore",
-            dependencies: ["AgentProtocol", "CSodium", "SecretMemory", "Text", "Threads", "TokenCore"],
+            dependencies: [
+                "AgentProtocol", "CSodium", "SecretMemory", "SystemCalls", "Text", "Threads", "TokenCore",
+            ],
             swiftSettings: cold
         ),
         .target(
@@ -374,7 +376,9 @@ let package = Package(
         .testTarget(
             name: "SealedStoreTests",
             dependencies: [
-                "AgentProtocol", "SealedStore", "SecretMemory", "TestSupport", "Text", "Threads", "TokenCore",
+                "AgentProtocol", "SealedStore", "SecretMemory", "SystemCalls", "TestSupport", "Text",
+                "Threads",
+                "TokenCore",
             ],
             exclude: ["Vectors"],
             swiftSettings: testing

@@ -16,8 +16,9 @@ enum ProviderList {
         let catalogue = ProviderCatalogue(beside: configuration)
         var message = ProviderListMessage()
         var providers: [ProviderMessage] = []
-        var problems: [ProblemMessage] = []
-        for name in name.map({ [$0] }) ?? catalogue.names {
+        let listed = name.map { (names: [$0], problems: []) } ?? catalogue.listing
+        var problems: [ProblemMessage] = listed.problems.map(\.wire)
+        for name in listed.names {
             do throws(ConfigurationProblems) {
                 if let file = try catalogue.file(named: name) { providers.append(ProviderMessage(file)) }
             } catch {

@@ -69,14 +69,13 @@ package struct ConfigurationFile: Equatable, Sendable {
     }
 
     private func check(_ file: borrowing OpenConfigurationFile) throws(ConfigurationFileError) {
-        guard file.owner == getuid() || file.owner == 0 else {
-            throw ConfigurationFileError(
-                message: "must be owned by this user or root, not by uid \(file.owner)"
-            )
-        }
-        guard file.mode & 0o022 == 0 else {
-            throw ConfigurationFileError.isWritableByOthers(path)
-        }
+        let objection = ConfigurationFileError.objection(
+            to: file.owner,
+            file.mode,
+            of: path,
+            allowsRoot: true
+        )
+        if let objection { throw objection }
         guard file.size <= ConfigurationFile.maximumSize else {
             throw ConfigurationFileError(message: "is larger than 4 MiB")
         }

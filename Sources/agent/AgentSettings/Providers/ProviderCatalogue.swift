@@ -3,6 +3,7 @@
 import Glibc
 import ServerSettings
 import Synchronization
+import SystemCalls
 import Text
 
 /// The provider files: the user's own in `providers.d`, then those that are installed with the agent.
@@ -15,6 +16,8 @@ package final class ProviderCatalogue: Sendable {
     private static let suffix = ".toml"
     /// The maximum size of a file in bytes: ten times what a provider needs.
     private static let maximumSize = 64 << 10
+    /// The maximum number of files in a directory: a hundred times the number of installed ones.
+    private static let maximumFiles = 10_000
 
     /// The directories, the first of which that has a file wins.
     package let directories: [String]
@@ -63,16 +66,29 @@ package final class ProviderCatalogue: Sendable {
     }
 
     /// The names of all providers, sorted.
-    package var names: [String] {
+    package var names: [String] { listing.names }
+
+    /// The names of all providers, sorted, and the errors of directories that cannot be read.
+    package var listing: (names: [String], problems: [ConfigurationProblem]) {
         var names: Set<String> = []
+        var problems: [ConfigurationProblem] = []
         for directory in directories {
-            for file in ProviderCatalogue.files(in: directory) where file.hasSuffix(ProviderCatalogue.suffix)
-            {
+            let files: [String]
+            do throws(DirectoryListing.Failure) {
+                files = try DirectoryListing.names(at: directory, atMost: ProviderCatalogue.maximumFiles)
+            } catch {
+                let error = ConfigurationFileError(listing: directory, error)
+                if !error.isAbsent {
+                    problems.append(ConfigurationProblem(file: directory, message: error.message))
+                }
+                continue
+            }
+            for file in files where file.hasSuffix(ProviderCatalogue.suffix) {
                 let name = String(file.dropLast(ProviderCatalogue.suffix.count))
                 if ProviderCatalogue.isName(name) { names.insert(name) }
             }
         }
-        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        return (names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }, problems)
     }
 
     private func read(_ name: String) throws(ConfigurationProblems) -> ProviderFile? {
@@ -102,11 +118,16 @@ package final class ProviderCatalogue: Sendable {
         var status = stat()
         guard unsafe stat(directory, &status) == 0 else { throw .unreadable(errno) }
         let file = try OpenConfigurationFile(path)
-        guard [getuid(), 0].contains(file.owner), [getuid(), 0].contains(status.st_uid) else {
-            throw ConfigurationFileError(message: "it and its directory must be owned by this user or root")
-        }
-        guard status.st_mode & 0o022 == 0 else { throw .isWritableByOthers(directory) }
-        guard file.mode & 0o022 == 0 else { throw .isWritableByOthers(path) }
+        let objection =
+            ConfigurationFileError.objection(to: file.owner, file.mode, of: path, allowsRoot: true)
+            ?? .objection(
+                to: status.st_uid,
+                status.st_mode,
+                of: directory,
+                as: "its directory ",
+                allowsRoot: true
+            )
+        if let objection { throw objection }
         guard file.size <= maximumSize else {
             throw ConfigurationFileError(message: "is larger than 64 KiB")
         }
@@ -119,19 +140,5 @@ package final class ProviderCatalogue: Sendable {
                 byte.isASCIIDigit || byte == UInt8(ascii: "-")
                     || (byte.isASCIILetter && byte == byte.lowercasedASCII)
             }
-    }
-
-    private static func files(in directory: String) -> [String] {
-        guard let stream = unsafe opendir(directory) else { return [] }
-        defer { unsafe closedir(stream) }
-        var files: [String] = []
-        while let entry = unsafe readdir(stream) {
-            files.append(
-                unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                    unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-                }
-            )
-        }
-        return files
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SystemCalls
 import Text
 
 /// An open configuration file with the attributes of its inode.
@@ -79,12 +80,43 @@ extension ConfigurationFileError {
         self.init(message: "\(message) \(remedy.parenthesized)")
     }
 
-    /// Returns the error that users other than the owner can write to `path`.
-    static func isWritableByOthers(_ path: String) -> ConfigurationFileError {
-        ConfigurationFileError(
-            "must not be writable by group or others",
-            .run("chmod go-w \(ShellSyntax.sh.quoted(path))")
-        )
+    /// Checks that nobody else can have written a file, or created files in a directory.
+    ///
+    /// - Parameters:
+    ///   - owner: The owner.
+    ///   - mode: The permissions.
+    ///   - path: The path of the file or directory.
+    ///   - name: What the message begins with, or an empty string.
+    ///   - allowsRoot: Whether root may be the owner.
+    ///   - isSecret: Whether nobody else may read it either.
+    /// - Returns: The error, or `nil` if there is none.
+    static func objection(
+        to owner: uid_t,
+        _ mode: mode_t,
+        of path: String,
+        as name: String = "",
+        allowsRoot: Bool,
+        isSecret: Bool = false
+    ) -> ConfigurationFileError? {
+        guard owner == getuid() || allowsRoot && owner == 0 else {
+            let owners = "this user\(allowsRoot ? " or root" : "")"
+            return ConfigurationFileError(message: "\(name)must be owned by \(owners), not by uid \(owner)")
+        }
+        if isSecret, mode & 0o077 != 0 {
+            let message = "\(name)must not be accessible to group or others"
+            return ConfigurationFileError(message, .run("chmod 600 \(ShellSyntax.sh.quoted(path))"))
+        }
+        guard mode & 0o022 != 0 else { return nil }
+        let message = "\(name)must not be writable by group or others"
+        return ConfigurationFileError(message, .run("chmod go-w \(ShellSyntax.sh.quoted(path))"))
+    }
+
+    /// Describes why the names in the directory at `path` could not be read.
+    init(listing path: String, _ failure: DirectoryListing.Failure) {
+        switch failure {
+        case .system(let error): self.init(opening: path, error.code)
+        case .tooMany: self.init(message: "\(failure.message), so none was read")
+        }
     }
 
     /// Describes why `name` could not be opened, given the value of errno.

@@ -2,6 +2,7 @@
 
 import Glibc
 import ServerSettings
+import SystemCalls
 import Text
 import TokenCore
 
@@ -115,7 +116,8 @@ struct SessionDirectory: ~Copyable {
         var status = stat()
         let refusal =
             unsafe fstat(opened, &status) == 0
-            ? SessionDirectory.objection(to: status, at: path) : ConfigurationFileError.unreadable(errno)
+            ? ConfigurationFileError.objection(to: status.st_uid, status.st_mode, of: path, allowsRoot: false)
+            : ConfigurationFileError.unreadable(errno)
         if let refusal {
             close(opened)
             throw refusal
@@ -126,50 +128,18 @@ struct SessionDirectory: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Returns the error if another user may have created files in the directory, otherwise `nil`.
-    private static func objection(to status: stat, at path: String) -> ConfigurationFileError? {
-        guard status.st_uid == getuid() else {
-            return ConfigurationFileError(
-                message: "must be owned by this user, not by uid \(status.st_uid)"
-            )
-        }
-        guard status.st_mode & 0o022 == 0 else {
-            return .isWritableByOthers(path)
-        }
-        return nil
-    }
-
     /// Returns the names that end in ``SessionFiles/suffix``, sorted.
     ///
     /// Hidden files are left out: they are drafts of editors.
     borrowing func names() throws(ConfigurationFileError) -> [String] {
-        // The stream owns its descriptor, and reading it does not move the position of ours.
-        let own = unsafe openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard own >= 0 else { throw ConfigurationFileError(opening: path, errno) }
-        guard let stream = unsafe fdopendir(own) else {
-            let refusal = ConfigurationFileError.unreadable(errno)
-            close(own)
-            throw refusal
+        let names: [String]
+        do throws(DirectoryListing.Failure) {
+            names = try DirectoryListing.names(in: descriptor, atMost: SessionDirectory.maximumNames)
+        } catch {
+            throw ConfigurationFileError(listing: path, error)
         }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        errno = 0
-        while let entry = unsafe readdir(stream) {
-            guard names.count < SessionDirectory.maximumNames else {
-                throw ConfigurationFileError(
-                    message: "contains more than \(SessionDirectory.maximumNames) files, so none was read"
-                )
-            }
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if !name.hasPrefix("."), name.utf8.reversed().starts(with: SessionFiles.suffix.utf8.reversed()) {
-                names.append(name)
-            }
-            errno = 0
-        }
-        guard errno == 0 else { throw .unreadable(errno) }
-        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        return names.filter { !$0.hasPrefix(".") && $0.bytewise.hasSuffix(SessionFiles.suffix.bytewise) }
+            .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
     /// Returns the text of a file that only this user can write and read.
@@ -178,15 +148,14 @@ struct SessionDirectory: ~Copyable {
             throw ConfigurationFileError(message: "must be a regular file, not a link or a directory")
         }
         let file = try OpenConfigurationFile(name, in: descriptor, flags: O_NOFOLLOW)
-        guard file.owner == getuid() else {
-            throw ConfigurationFileError(message: "must be owned by this user, not by uid \(file.owner)")
-        }
-        guard file.mode & 0o077 == 0 else {
-            throw ConfigurationFileError(
-                "must not be accessible to group or others",
-                .run("chmod 600 \(ShellSyntax.sh.quoted("\(path)/\(name)"))")
-            )
-        }
+        let objection = ConfigurationFileError.objection(
+            to: file.owner,
+            file.mode,
+            of: "\(path)/\(name)",
+            allowsRoot: false,
+            isSecret: true
+        )
+        if let objection { throw objection }
         guard file.size <= SessionFiles.maximumSize else {
             throw ConfigurationFileError(message: "is larger than 64 KiB")
         }

@@ -2,6 +2,7 @@
 
 import Glibc
 import SecretMemory
+import SystemCalls
 
 /// A key file outside the store, named by an absolute path.
 ///

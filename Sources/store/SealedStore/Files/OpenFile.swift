@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SystemCalls
 
 /// An open file of the store, closed when the last reference is released.
 final class OpenFile: Sendable {

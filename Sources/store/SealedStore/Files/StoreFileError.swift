@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SystemCalls
 
 /// The reason a file of the store cannot be used.
 package enum StoreFileError: Error, Equatable, Sendable, CustomStringConvertible {

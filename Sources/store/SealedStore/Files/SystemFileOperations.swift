@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SystemCalls
 
 /// The real system calls, restarted when a signal interrupts them.
 package struct SystemFileOperations: FileOperations {
+    /// The maximum number of names in a directory of the store: a hundred times the maximum number of sessions.
+    private static let maximumNames = 1_000_000
+
     package init() {}
 
     package func open(_ name: String, in directory: Int32, flags: Int32) throws(StoreFileError) -> Int32 {
@@ -96,25 +100,14 @@ package struct SystemFileOperations: FileOperations {
     }
 
     package func names(in directory: Int32) throws(StoreFileError) -> [String] {
-        // Open the directory again: a duplicated descriptor would share the reading position.
-        let own = try open(".", in: directory, flags: O_RDONLY | O_DIRECTORY)
-        guard let stream = unsafe fdopendir(own) else {
-            let error = StoreFileError.latest("fdopendir")
-            close(own)
-            throw error
-        }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        errno = 0
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
-                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+        do throws(DirectoryListing.Failure) {
+            return try DirectoryListing.names(in: directory, atMost: SystemFileOperations.maximumNames)
+        } catch {
+            switch error {
+            case .system(let error): throw .system(error)
+            case .tooMany: throw .untrusted("it \(error.message)")
             }
-            if name != ".", name != ".." { names.append(name) }
-            errno = 0
         }
-        guard errno == 0 else { throw .latest("readdir") }
-        return names
     }
 
     /// Repeats `call` while a signal interrupts it; negative results are errors.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SystemCalls
 
 /// Access to private directories by a path that nobody else can redirect.
 ///

@@ -2,6 +2,7 @@
 
 import Glibc
 import SecretMemory
+import SystemCalls
 
 /// A file of random bytes that opens the vault without a user.
 enum KeyFile {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import SystemCalls
 import Text
 
 /// The lock that lets only one agent use a store, held until the last reference is released or the process

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import ServerSettings
 import TestSupport
 import Testing
@@ -145,6 +146,30 @@ struct ProviderTests {
         #expect(found.count == 1 && found[0].contains("(run: chmod go-w "), "\(found)")
         #expect(Program.succeeds("chmod go-w '\(directory.path)/open.toml'"))
         #expect(complaints("provider = \"open\"\nprovider_values = { tenant = \"a\" }\n").isEmpty)
+    }
+
+    @Test(.enabled(if: getuid() == 0, "only root can give files away"))
+    func `a file of another user is not used, nor one in another user's directory`() throws {
+        let file = directory.path("foreign.toml")
+        try directory.write(Self.file, to: "foreign.toml", mode: 0o644)
+        #expect(chown(file, 65_534, 65_534) == 0)
+        let start = "config.toml:3: session.w.provider: cannot be used: \(file): "
+        let owner = "must be owned by this user or root, not by uid 65534"
+        #expect(complaints("provider = \"foreign\"\n") == [start + owner])
+        #expect(chown(file, 0, 0) == 0 && chown(directory.path, 65_534, 65_534) == 0)
+        #expect(complaints("provider = \"foreign\"\n") == [start + "its directory " + owner])
+        #expect(chown(directory.path, 0, 0) == 0 && chmod(directory.path, 0o777) == 0)
+        let others = "its directory must not be writable by group or others (run: chmod go-w "
+        #expect(complaints("provider = \"foreign\"\n").first?.hasPrefix(start + others) == true)
+    }
+
+    @Test func `there is a limit to the files of a directory, and it is said`() throws {
+        let own = try TemporaryDirectory()
+        #expect(Program.succeeds("cd '\(own.path)' && seq -f 'x%.0f' 10001 | xargs touch"))
+        let listing = ProviderCatalogue(directories: [own.path, directory.path]).listing
+        #expect(listing.names == ["acme"])
+        let reason = "\(own.path): contains more than 10000 files, so none was read"
+        #expect(listing.problems.map { $0.description(in: "") } == [reason])
     }
 
     @Test(

@@ -2,6 +2,7 @@
 
 import Glibc
 import Synchronization
+import SystemCalls
 
 @testable import SealedStore
 

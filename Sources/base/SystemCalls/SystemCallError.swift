@@ -9,16 +9,18 @@ package struct SystemCallError: Equatable, Sendable, CustomStringConvertible {
     /// The value of `errno`.
     package let code: Int32
 
+    package init(call: String, code: Int32) {
+        self.call = call
+        self.code = code
+    }
+
     /// Returns the error that the call has just left in `errno`.
-    static func latest(_ call: String) -> SystemCallError {
+    package static func latest(_ call: String) -> SystemCallError {
         SystemCallError(call: call, code: errno)
     }
 
     /// The system's message, for example "No space left on device".
-    package var reason: String {
-        guard let text = unsafe strerror(code) else { return "error \(code)" }
-        return unsafe String(cString: text)
-    }
+    package var reason: String { SystemErrorText.text(code) }
 
     package var description: String { "\(call): \(reason)" }
 }
