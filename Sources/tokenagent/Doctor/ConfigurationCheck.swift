@@ -57,7 +57,7 @@ struct ConfigurationCheck {
             $0.isGood = problems.isEmpty
             $0.sessions = settings.map { Int64($0.sessions.count) }
             $0.problems = problems.map(\.wire)
-            $0.session = options.session.flatMap { SessionName($0) }.flatMap { settings?.place(of: $0) }
+            $0.session = options.session.flatMap { SessionName($0) }.flatMap { settings?.place(of: $0, path) }
         }
     }
 
@@ -68,14 +68,22 @@ struct ConfigurationCheck {
 
 extension Settings {
     /// Returns the location of the session `name` and the tables that name it, or `nil` if there are none.
-    fileprivate func place(of name: SessionName) -> SessionLocationMessage? {
+    ///
+    /// `configuration` is the path of the configuration file.
+    fileprivate func place(of name: SessionName, _ configuration: String) -> SessionLocationMessage? {
         let place = places[name]
+        let keys = place.flatMap { place in
+            SessionKeys(of: name, in: place.file ?? configuration, ProviderCatalogue(beside: configuration))
+        }
         let tables = tables(naming: name)
         guard place != nil || !tables.isEmpty else { return nil }
         return SessionLocationMessage {
             $0.file = place?.file
             $0.line = place.map { Int64($0.line) }
             $0.namedBy = tables
+            $0.own = keys?.own
+            $0.provider = keys?.provider
+            $0.provided = keys?.provided
             $0.settings = sessions.first { $0.name == name }.map { SessionSettings($0).message(of: name) }
         }
     }

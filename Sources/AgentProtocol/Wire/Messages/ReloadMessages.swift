@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The body of `POST /v1/reload`.
 package struct ReloadRequestMembers: WireMemberTable {
     package let check = WireMember<Bool>("check", isOptional: true)
@@ -57,6 +59,11 @@ package struct SessionLocationMembers: WireMemberTable {
     package let line = WireMember<Int64>("line", isOptional: true)
     /// The tables that name the session.
     package let namedBy = WireMember<[String]>("named_by")
+    /// The keys of the table.
+    package let own = WireMember<JSONObject>("own", isOptional: true)
+    package let provider = WireMember<String>("provider", isOptional: true)
+    /// The keys of the provider that the table does not set.
+    package let provided = WireMember<JSONObject>("provided", isOptional: true)
     /// The permitted recipients of the session's tokens according to its table, absent if there is no table.
     package let settings = WireMember<SessionMessage>("settings", isOptional: true)
 

@@ -3,7 +3,6 @@
 import AgentProtocol
 import ArgumentParser
 import CommandCore
-import TOML
 import Text
 
 /// The command `config show`, which prints the keys of a session and where each comes from.
@@ -21,9 +20,9 @@ struct ConfigShowCommand: ParsableCommand {
     func run() throws {
         let configuration = agent.endpoint.runningAgent?.configuration
         let report = try ConfigurationReport(ofAgent: configuration, about: name)
-        guard let place = report.message.session, let line = place.line else {
-            let own = ConfigurationReport.sessionDirectory(nextTo: report.file) + "/\(name).toml"
-            let problem = report.message.problems?.first { !report.isUsable || $0.file == own }
+        guard let place = report.message.session, let line = place.line, let own = place.own else {
+            let path = ConfigurationReport.sessionDirectory(nextTo: report.file) + "/\(name).toml"
+            let problem = report.message.problems?.first { !report.isUsable || $0.file == path }
             if let problem {
                 let complaint = ConfigurationReport.complaint(problem, in: report.file)
                 throw AgentError(.misconfigured, complaint, remedy: .run("tokenctl config check"))
@@ -35,13 +34,10 @@ struct ConfigShowCommand: ParsableCommand {
             )
         }
         let file = place.file ?? report.file
-        let table = try ConfigShowCommand.table(of: name, in: file)
-        let own = table.entries.map { entry in
-            // A secret belongs to no terminal.
-            let shown = entry.key == "client_secret" ? .string("(hidden)") : entry.value.json
-            return Row(key: entry.key, value: DraftLine.text(of: shown), source: nil)
-        }
-        let rows = own + (try provided(beside: table, report.file))
+        let provided = place.provided?.members ?? []
+        let rows =
+            own.members.map { Row(key: $0.name, value: DraftLine.text(of: $0.value), source: nil) }
+            + provided.map { Row(key: $0.name, value: DraftLine.text(of: $0.value), source: place.provider) }
         if agent.wantsJSON { return try StandardOutput.json(json(rows, file, line)) }
         let width = rows.map(\.key.utf8.count).max() ?? 0
         try StandardOutput.line("# \(TerminalText.escaped(file)), line \(line)")
@@ -70,52 +66,5 @@ struct ConfigShowCommand: ParsableCommand {
         return [
             "session": .string(name), "file": .string(file), "line": .integer(line), "keys": .array(keys),
         ]
-    }
-
-    /// Returns the keys of the session's provider that the session does not set itself.
-    private func provided(
-        beside table: TOMLTable,
-        _ configuration: String
-    ) throws(AgentError) -> [Row] {
-        guard case .string(let name)? = table["provider"]?.content else { return [] }
-        var provider = try Provider.named(name, beside: configuration)
-        if case .table(let values)? = table["provider_values"]?.content {
-            provider.fill(
-                values.entries.compactMap { entry in
-                    if case .string(let text) = entry.value.content {
-                        NamedValue(name: entry.key, value: text)
-                    } else {
-                        nil
-                    }
-                }
-            )
-        }
-        return provider.keys.filter { table[$0.name] == nil }.map { member in
-            Row(
-                key: member.name,
-                value: DraftLine.text(of: member.value),
-                source: name
-            )
-        }
-    }
-
-    private static func table(of name: String, in file: String) throws(AgentError) -> TOMLTable {
-        guard let text = try EditedFile(file).text else {
-            throw AgentError(.internal, "\(file) is missing")
-        }
-        let root: TOMLTable
-        do throws(TOMLError) {
-            root = try TOMLTable(parsing: Array(text.utf8))
-        } catch {
-            throw AgentError(
-                .misconfigured,
-                "\(file): \(error.message)",
-                remedy: .run("tokenctl config check")
-            )
-        }
-        guard case .table(let sessions)? = root["session"]?.content,
-            case .table(let table)? = sessions[name]?.content
-        else { throw AgentError(.notFound, "no session is named \"\(name)\" in \(file)") }
-        return table
     }
 }
