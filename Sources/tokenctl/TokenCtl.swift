@@ -18,8 +18,8 @@ enum TokenCtl {
     }
 
     private static func status() throws(AgentError) -> Int32 {
-        guard let order = GetOptions.ofThisProcess() else { throw CommandsProgram.execReplacement() }
-        StartUp.protect()
+        guard let order = GetOptions.ofThisProcess() else { throw TokenCtlCommandsProgram.execReplacement() }
+        ClientProcessHardening.protect()
         try order.carryOut()
         return 0
     }

@@ -50,8 +50,8 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
 }
 
 /// The rules of a back end that wraps its answers.
-private let wrappedRules: JSONRules = {
-    var rules = JSONRules()
+private let wrappedRules: JSONBackEndDialect = {
+    var rules = JSONBackEndDialect()
     rules.responses.envelope = JSONPath(["data"])
     rules.responses.errorCode = JSONPath(["error", "code"])
     return rules
@@ -59,14 +59,14 @@ private let wrappedRules: JSONRules = {
 
 private func savedTokens(_ bytes: [UInt8]) -> TokenResponse? {
     let now = WallTime(secondsSince1970: 1_800_000_000)
-    return bytes.withUnsafeBytes { try? SavedLoginResponse($0, JSONRules(), at: now) }?.tokens
+    return bytes.withUnsafeBytes { try? ImportedLoginResponse($0, JSONBackEndDialect(), at: now) }?.tokens
 }
 
 /// Reads the body as an error of a back end of kind `json`, as an error of a user pool, and as a device response.
 private func fuzzOtherKinds(_ reply: ServerResponse, at now: WallTime) {
     let failures = [
         ProcessorTime.limited("a back end's refusal") {
-            JSONRules().classify(reply, .refresh, from: "id.example.com", at: now)
+            JSONBackEndDialect().classify(reply, .refresh, from: "id.example.com", at: now)
         },
         ProcessorTime.limited("a wrapped refusal") {
             wrappedRules.classify(reply, .refresh, from: "id.example.com", at: now)

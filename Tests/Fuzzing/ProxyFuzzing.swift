@@ -29,8 +29,8 @@ private enum ProxyScene {
     }
     static let request = read(Array("GET / HTTP/1.1\r\nHost: 127.0.0.1:1".utf8))
 
-    private static func rules(_ fill: (inout ListenerMessage) -> Void) -> ProxyRules {
-        guard let rules = ProxyRules(ListenerMessage(fill)) else { preconditionFailure("no rules") }
+    private static func rules(_ fill: (inout ProxyListenerMessage) -> Void) -> ProxyRules {
+        guard let rules = ProxyRules(ProxyListenerMessage(fill)) else { preconditionFailure("no rules") }
         return rules
     }
 

@@ -118,7 +118,7 @@ private func isBelieved(_ value: FleetValue, under key: FleetEtcdKey, _ store: O
 /// The content of a value as if its seal had been opened; its secrets must all leave sealed memory again.
 private func fuzzContent(_ plaintext: UnsafeRawBufferPointer, _ session: SessionName, _ store: OpenStore) {
     let time = store.clock.wallTime
-    let clock = FleetClockReading(now: store.clock.now, wallTime: time, etcdTime: time)
+    let clock = EtcdClockReading(now: store.clock.now, wallTime: time, etcdTime: time)
     let opened = try? FleetContentReader(
         plaintext,
         of: session,

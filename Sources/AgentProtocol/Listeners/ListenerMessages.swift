@@ -9,7 +9,7 @@ package typealias ListenersSetupMessage = WireMessage<ListenersSetupMembers>
 package struct ListenersSetupMembers: WireMemberTable {
     /// The path of the agent's socket.
     package let socket = WireMember<String>("socket")
-    package let listeners = WireMember<[ListenerMessage]>("listeners")
+    package let listeners = WireMember<[ProxyListenerMessage]>("listeners")
     /// Whether each request is logged to standard error.
     package let logsAccess = WireMember<Bool>("access_log", isOptional: true)
     /// The address at which metrics are served.
@@ -19,11 +19,11 @@ package struct ListenersSetupMembers: WireMemberTable {
 }
 
 /// A checked `[[proxy]]` or `[[endpoint]]`.
-package typealias ListenerMessage = WireMessage<ListenerMembers>
+package typealias ProxyListenerMessage = WireMessage<ProxyListenerMembers>
 
-package struct ListenerMembers: WireMemberTable {
+package struct ProxyListenerMembers: WireMemberTable {
     package let name = WireMember<String>("name")
-    package let kind = WireMember<ListenerKind>("kind")
+    package let kind = WireMember<ProxyListenerKind>("kind")
     /// The address to listen at: an absolute path, or `ADDRESS:PORT` with a literal loopback address.
     package let listen = WireMember<String>("listen")
     /// The address to use this time instead of ``listen``.
@@ -62,7 +62,7 @@ package struct ListenerMembers: WireMemberTable {
 }
 
 /// The kind of a listener.
-package enum ListenerKind: String, CaseIterable, WireValue {
+package enum ProxyListenerKind: String, CaseIterable, WireValue {
     /// A `[[proxy]]` table.
     case proxy
     case awsContainer = "aws-container"
@@ -70,13 +70,13 @@ package enum ListenerKind: String, CaseIterable, WireValue {
     case azureIdentity = "azure-msi"
 }
 
-extension WireMessage<ListenerMembers> {
+extension WireMessage<ProxyListenerMembers> {
     /// The bytes that identify the table: a listener with other bytes is another listener.
     ///
     /// The agent and the process that listens compute a digest of the bytes, each from its own copy of the
     /// table.
     package var identity: [UInt8] {
-        let identity = ListenerMessage {
+        let identity = ProxyListenerMessage {
             $0.name = self.name
             $0.kind = self.kind
             $0.listen = self.listen
@@ -114,7 +114,7 @@ package typealias ListeningPlaceMessage = WireMessage<ListeningAddressMembers>
 package struct ListeningAddressMembers: WireMemberTable {
     package let name = WireMember<String>("name")
     /// The kind of the listener, absent for the metrics.
-    package let kind = WireMember<ListenerKind>("kind", isOptional: true)
+    package let kind = WireMember<ProxyListenerKind>("kind", isOptional: true)
     /// The listener's URL, for a socket `http+unix:` and its path.
     package let url = WireMember<String>("url")
 

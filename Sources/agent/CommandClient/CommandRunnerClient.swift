@@ -17,9 +17,9 @@ import TokenCore
 /// - Runs on: the event loop that it is given. Safe to call from any thread.
 package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     /// The socket after it was registered with its event loop.
-    private struct Link: Sendable {
+    private struct OpenChannel: Sendable {
         let channel: any Channel
-        let replies: NIOLoopBound<ReplyHandler>
+        let replies: NIOLoopBound<ReplyChannelHandler>
     }
 
     /// The state of the socket, which is opened as a channel only at the first request.
@@ -27,7 +27,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     /// Many agents never run a command, and no start of the agent waits for the channel.
     private enum SocketState {
         case socket(Int32)
-        case link(EventLoopFuture<Link>)
+        case link(EventLoopFuture<OpenChannel>)
     }
 
     private let loop: any EventLoop
@@ -68,7 +68,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         self.loop = loop
     }
 
-    private var link: EventLoopFuture<Link> {
+    private var link: EventLoopFuture<OpenChannel> {
         end.withLock { end in
             switch end {
             case .link(let link): return link
@@ -80,17 +80,17 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         }
     }
 
-    private func open(_ socket: Int32) -> EventLoopFuture<Link> {
+    private func open(_ socket: Int32) -> EventLoopFuture<OpenChannel> {
         ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(ReplyHandler())
+                    try channel.pipeline.syncOperations.addHandler(ReplyChannelHandler())
                 }
             }
             .withConnectedSocket(socket)
             .flatMapThrowing { channel in
-                let handler = try channel.pipeline.syncOperations.handler(type: ReplyHandler.self)
-                return Link(
+                let handler = try channel.pipeline.syncOperations.handler(type: ReplyChannelHandler.self)
+                return OpenChannel(
                     channel: channel,
                     replies: NIOLoopBound(handler, eventLoop: channel.eventLoop)
                 )
@@ -234,7 +234,7 @@ extension PeerIdentity {
 }
 
 /// Matches replies with their requests by number.
-private final class ReplyHandler: ChannelInboundHandler {
+private final class ReplyChannelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias Reply = EventLoopPromise<Result<CommandResult, CommandFailure>>
 

@@ -54,12 +54,12 @@ package final class FleetStore: FleetSharing {
         return etcdTime.time(at: moment.now).map { moment.wallTime - $0 }
     }
 
-    private var clock: FleetClockReading {
+    private var clock: EtcdClockReading {
         let moment = timekeeper.moment
         // Without a response there is nothing in etcd to date, and values stored here are read with the same
         // clock.
         let time = etcdTime.time(at: moment.now) ?? moment.wallTime
-        return FleetClockReading(now: moment.now, wallTime: moment.wallTime, etcdTime: time)
+        return EtcdClockReading(now: moment.now, wallTime: moment.wallTime, etcdTime: time)
     }
 
     // MARK: Calls

@@ -9,7 +9,7 @@ struct FleetTransactionSealing {
     let readResult: FleetReadResult
     let contents: [AttemptID: FleetSessionContent]
     let lease: FleetLease?
-    let clock: FleetClockReading
+    let clock: EtcdClockReading
 
     private var session: SessionName { readResult.session }
     private var names: FleetNames { records.names }

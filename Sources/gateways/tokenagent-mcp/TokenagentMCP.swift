@@ -12,7 +12,7 @@ import ServerSettings
 @main
 enum TokenagentMCP {
     static func main() async {
-        StartUp.protect()
+        ClientProcessHardening.protect()
         do throws(AgentError) {
             try await serve(BridgeOptions(ProcessArguments().dropFirst()))
         } catch {

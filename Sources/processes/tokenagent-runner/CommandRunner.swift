@@ -31,14 +31,14 @@ enum CommandRunner {
         // A service manager tells all processes of a service to stop; the agent still needs this one then.
         signal(SIGTERM, SIG_IGN)
 
-        guard CommandRunnerProcess.isAgent(at: CommandRunnerProcess.agentDescriptor) else { refuse() }
+        guard CommandRunnerServer.isAgent(at: CommandRunnerServer.agentDescriptor) else { refuse() }
         GuardStarter(
             door: GuardStarter.agentDescriptor,
             name: ExchangeGuard.name,
             descriptor: ExchangeGuard.agentDescriptor
         ).begin()
-        CommandRunnerProcess(
-            socket: CommandRunnerProcess.agentDescriptor,
+        CommandRunnerServer(
+            socket: CommandRunnerServer.agentDescriptor,
             environment: CurrentProcess.current,
             source: (1..<max(1, hardening_argument_count())).map {
                 unsafe String(cString: hardening_argument($0))
@@ -51,7 +51,7 @@ enum CommandRunner {
         hardening_restore_crash_signals()
         for one in [SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGQUIT] { signal(one, SIG_IGN) }
         guard hardening_refuse_inspection() == 0, hardening_refuse_new_privileges() == 0,
-            CommandRunnerProcess.isAgent(at: ExchangeGuard.agentDescriptor)
+            CommandRunnerServer.isAgent(at: ExchangeGuard.agentDescriptor)
         else { refuse() }
         _ = hardening_drop_capabilities()
         _ = Confinement.enter(FileRules(readable: [], writable: []))

@@ -317,7 +317,7 @@ extension AgentConfiguration {
 }
 
 extension RestrictedSocket {
-    fileprivate init(_ socket: SocketSettings) {
+    fileprivate init(_ socket: RestrictedSocketSettings) {
         self.init(
             path: socket.path,
             sessions: Set(socket.sessions),

@@ -53,7 +53,7 @@ extension ProviderMessage {
             $0.requiredKeys = file.requiredKeys
             $0.scopes = file.scopeObject
             $0.facts = file.facts.map { fact in
-                ProviderFactMessage {
+                ProviderEvidenceMessage {
                     $0.keys = fact.keys
                     $0.kind = fact.kind.rawValue
                     $0.sources = fact.sources

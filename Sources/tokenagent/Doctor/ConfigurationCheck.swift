@@ -73,7 +73,11 @@ extension Settings {
     fileprivate func place(of name: SessionName, _ configuration: String) -> SessionLocationMessage? {
         let place = places[name]
         let keys = place.flatMap { place in
-            SessionKeys(of: name, in: place.file ?? configuration, ProviderCatalogue(beside: configuration))
+            SessionKeyValues(
+                of: name,
+                in: place.file ?? configuration,
+                ProviderCatalogue(beside: configuration)
+            )
         }
         let tables = tables(naming: name)
         guard place != nil || !tables.isEmpty else { return nil }

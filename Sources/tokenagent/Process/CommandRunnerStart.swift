@@ -41,7 +41,7 @@ enum CommandRunnerStart {
             arguments: [name] + source(options, places.configuration),
             environment: EnvironmentFilter.forCommands(environment),
             descriptors: [
-                2: errors, CommandRunnerProcess.agentDescriptor: itsCommands,
+                2: errors, CommandRunnerServer.agentDescriptor: itsCommands,
                 GuardStarter.agentDescriptor: itsDoor,
             ],
             placement: .ownGroup,

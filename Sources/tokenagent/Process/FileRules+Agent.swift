@@ -33,7 +33,7 @@ extension FileRules {
             ),
             reachesAbstractSockets: environment["NOTIFY_SOCKET"]?.hasPrefix("@") ?? false
         )
-        let personal = PersonalDirectories(places)
+        let personal = UnreadableDirectories(places)
         let roots = [environment[CertificateVariable.name]].compactMap(\.self).filter { $0.hasPrefix("/") }
         for file in [places.configuration.path] + settings.files(slots) + roots {
             readable += personal.readable(for: file)
@@ -60,7 +60,7 @@ extension Settings {
 }
 
 /// The directories with many files that the agent must not read.
-private struct PersonalDirectories {
+private struct UnreadableDirectories {
     private let paths: [String]
 
     init(_ places: AgentLocations) {

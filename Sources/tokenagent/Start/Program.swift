@@ -38,11 +38,11 @@ enum Program {
         case .checkStore: try OpenedStore.check(options, AgentLocations(options, environment))
         case .listCommands: try CommandTable.list(AgentLocations(options, environment))
         case .removeTokenFiles: try TokenFileCleanup.remove(AgentLocations(options, environment))
-        case .listListeners: try ListenerList(options, environment).print()
+        case .listListeners: try ProxyListenerList(options, environment).print()
         case .listProviders:
             let places = try AgentLocations(options, environment)
             ProviderList.print(options.provider, beside: places.configuration.path)
-        case .showProxy(let server): try ListenerList(options, environment).printProxy(for: server)
+        case .showProxy(let server): try ProxyListenerList(options, environment).printProxy(for: server)
         case .makeFleetKey(let name, let file): try FleetKeyOperations(path: file).make(name)
         case .renewFleetKey(let file): try FleetKeyOperations(path: file).rotate(.replace)
         case .stageFleetKey(let file): try FleetKeyOperations(path: file).rotate(.stage)

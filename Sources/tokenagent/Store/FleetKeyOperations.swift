@@ -49,7 +49,7 @@ struct FleetKeyOperations {
         try ProcessHardening.refuseInspection()
         do throws(FleetKeyError) {
             let keys = try body()
-            let message = FleetKeyMessage {
+            let message = FleetKeyFilesMessage {
                 $0.fleet = keys.label
                 $0.epoch = Int64(keys.epoch)
                 $0.staged = keys.stagedEpoch.map { Int64($0) }

@@ -12,7 +12,7 @@ enum TokenFileCleanup {
     /// - Throws: ``StartFailure`` with a line about each remaining file, or about an agent that does not end.
     static func remove(_ places: AgentLocations) throws(StartFailure) {
         let directory = places.stateDirectory
-        guard (try? PrivateDirectory.check(directory)) != nil, let claim = try StoreReservation(directory)
+        guard (try? PrivateDirectory.check(directory)) != nil, let claim = try AgentStartBlocker(directory)
         else {
             return
         }

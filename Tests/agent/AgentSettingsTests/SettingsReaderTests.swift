@@ -388,7 +388,7 @@ struct SettingsReaderTests {
         let work = try #require(SessionName("work"))
         #expect(
             try read(text).sockets == [
-                SocketSettings(
+                RestrictedSocketSettings(
                     path: "/home/me/remote.sock",
                     sessions: [work],
                     scopes: ["mail", "calendar"],
@@ -397,7 +397,7 @@ struct SettingsReaderTests {
                     group: nil,
                     users: []
                 ),
-                SocketSettings(
+                RestrictedSocketSettings(
                     path: "/run/shared/agent.sock",
                     sessions: [work],
                     mode: 0o660,
@@ -432,7 +432,7 @@ struct SettingsReaderTests {
             token: "https://gh.example/token",
             deviceAuthorization: "https://gh.example/device"
         )
-        var rules = JSONRules()
+        var rules = JSONBackEndDialect()
         rules.responses.names.refreshToken = "token"
         rules.responses.keptMembers = ["userId"]
         rules.refreshCodes = ["too_old"]

@@ -11,7 +11,7 @@ import Text
 @Suite struct EndpointRequestTests {
     private static func rules() -> EndpointRules {
         EndpointRules(
-            ListenerMessage {
+            ProxyListenerMessage {
                 $0.secret = "AC"
                 $0.scopes = ["write", "https://vault.example/.default"]
                 $0.audiences = ["https://extra.example", "https://slash.example/"]

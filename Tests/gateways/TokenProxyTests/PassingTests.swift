@@ -14,7 +14,7 @@ import Testing
         paths: [String]? = nil,
         methods: [String]? = nil
     ) throws -> ProxyRules {
-        let message = ListenerMessage {
+        let message = ProxyListenerMessage {
             $0.upstream = upstream
             $0.paths = paths
             $0.methods = methods
@@ -198,7 +198,7 @@ import Testing
     }
 
     @Test func `two tables are the same only if all that matters is`() {
-        let table = ListenerMessage {
+        let table = ProxyListenerMessage {
             $0.name = "api"
             $0.kind = .proxy
             $0.listen = "127.0.0.1:1"
@@ -210,7 +210,7 @@ import Testing
         other.secret = "s"
         other.isConfigured = true
         #expect(other.identity == table.identity)
-        let changes: [(inout ListenerMessage) -> Void] = [
+        let changes: [(inout ProxyListenerMessage) -> Void] = [
             { $0.upstream = "https://b" }, { $0.paths = ["/"] },
         ]
         for change in changes {

@@ -33,7 +33,7 @@ final class RunnerUnderTest: Sendable {
         let runner = NIOThreadPool(numberOfThreads: 1)
         runner.start()
         runner.submit { _ in
-            CommandRunnerProcess(socket: runnerEnd, environment: environment, source: source).serve()
+            CommandRunnerServer(socket: runnerEnd, environment: environment, source: source).serve()
             // Not closed: the runner may still report a stopped program here, so the number must not be reused.
             shutdown(runnerEnd, Int32(SHUT_RDWR))
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /// The description of a fleet's key files that `tokenagent` has written, for `tokenctl fleet`.
-package typealias FleetKeyMessage = WireMessage<FleetKeyMembers>
+package typealias FleetKeyFilesMessage = WireMessage<FleetKeyFilesMembers>
 
-package struct FleetKeyMembers: WireMemberTable {
+package struct FleetKeyFilesMembers: WireMemberTable {
     /// The name of the fleet.
     package let fleet = WireMember<String>("fleet")
     /// The number of the key that everything is sealed under from now on, counted from 1.

@@ -31,7 +31,7 @@ package struct ProviderMembers: WireMemberTable {
     package let requiredKeys = WireMember<[String]>("requires")
     /// The meaning of each scope, by scope.
     package let scopes = WireMember<JSONObject>("scopes")
-    package let facts = WireMember<[ProviderFactMessage]>("facts")
+    package let facts = WireMember<[ProviderEvidenceMessage]>("facts")
     /// The keys of the session, with `{name}` for each value.
     package let session = WireMember<JSONObject>("session")
 
@@ -49,9 +49,9 @@ package struct ProviderValueMembers: WireMemberTable {
 }
 
 /// The source of some keys of a provider.
-package typealias ProviderFactMessage = WireMessage<ProviderFactMembers>
+package typealias ProviderEvidenceMessage = WireMessage<ProviderEvidenceMembers>
 
-package struct ProviderFactMembers: WireMemberTable {
+package struct ProviderEvidenceMembers: WireMemberTable {
     package let keys = WireMember<[String]>("keys")
     package let kind = WireMember<String>("kind")
     package let sources = WireMember<[String]>("sources")

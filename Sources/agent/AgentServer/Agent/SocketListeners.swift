@@ -55,7 +55,7 @@ final class SocketListeners: @unchecked Sendable {
     func adopt(_ configuration: AgentConfiguration) {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
-        let watchesSenders = ActiveRuleIndex(configuration).exist
+        let watchesSenders = AllowRuleSummary(configuration).exist
         if watchesSenders, !own.watchesSenders { services.register.watchSenders() }
         own.watchesSenders = watchesSenders
         wanted = configuration.sockets

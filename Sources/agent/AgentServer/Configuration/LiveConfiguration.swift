@@ -15,11 +15,11 @@ final class LiveConfiguration {
 
     private(set) var current: AgentConfiguration {
         didSet {
-            rules = ActiveRuleIndex(current)
+            rules = AllowRuleSummary(current)
             derived = DerivedSessions(current)
         }
     }
-    private(set) var rules: ActiveRuleIndex
+    private(set) var rules: AllowRuleSummary
     private(set) var derived: DerivedSessions
     /// The action of ``follow(_:unopened:)``, called with each configuration once it is active.
     private var follower: @Sendable (AgentConfiguration) -> Void = { _ in }
@@ -29,7 +29,7 @@ final class LiveConfiguration {
 
     init(_ configuration: AgentConfiguration) {
         current = configuration
-        rules = ActiveRuleIndex(configuration)
+        rules = AllowRuleSummary(configuration)
         derived = DerivedSessions(configuration)
     }
 

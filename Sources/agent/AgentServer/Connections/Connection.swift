@@ -60,7 +60,7 @@ final class Connection: ReadinessHandling, @unchecked Sendable {
     }
 
     /// The state of the peer's ends of the connection.
-    private struct PeerState {
+    private struct PeerIOState {
         /// Whether the peer has closed its sending end; it may still read.
         var isHalfClosed = false
         /// Whether the peer reads its responses fast enough.
@@ -88,7 +88,7 @@ final class Connection: ReadinessHandling, @unchecked Sendable {
     private var stream = StreamOutput()
     private var turn = LoopTurnState()
     private var deadlines = Deadlines()
-    private var peerEnd = PeerState()
+    private var peerEnd = PeerIOState()
     /// The connection's entry in the register.
     var registration: ConnectionRegister.Entry?
 

@@ -33,7 +33,7 @@ struct ForwardingRestriction: Equatable, Sendable {
     }
 
     private init(_ request: HTTPRequest) throws(RequestFailure) {
-        let body = try RequestBody(request.body, RestrictMembers.self)
+        let body = try ParsedRequestBody(request.body, RestrictMembers.self)
         host = try body.required(\.host)
         guard (1...Self.maximumHostLength).contains(host.utf8.count), host.utf8.allSatisfy(\.isVisibleASCII)
         else {

@@ -267,7 +267,7 @@ final class TokenFiles {
 
     private func token(for need: TokenRequirements, of name: SessionName, at now: Instant) -> AccessToken? {
         guard phase.current == .working, let session = registry[name]?.session else { return nil }
-        guard let token = session.token(for: need, at: now), token.tokenType != AWSRoleUse.tokenType else {
+        guard let token = session.token(for: need, at: now), token.tokenType != AWSRoleTokens.tokenType else {
             return nil
         }
         return token

@@ -17,7 +17,7 @@ struct ActiveLogin {
     /// Whether the login has ended and its last line will be sent.
     var hasEnded = false
     /// The action that shows the end of the login in the user's browser.
-    var show: (@Sendable (BrowserLoginResult) -> Void)?
+    var show: (@Sendable (LoginResultForBrowser) -> Void)?
 
     /// Sends a progress line.
     func tell(_ line: LoginProgress) {
@@ -38,7 +38,7 @@ struct SocketLoginPrompter: LoginPrompting {
         try await logins.run { [number] logins, _ in try await logins.ask(question, in: number) }
     }
 
-    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async {
+    func whenEnded(_ show: @escaping @Sendable (LoginResultForBrowser) -> Void) async {
         await logins.run { [number] logins, _ in logins.whenEnded(number, show) }
     }
 }

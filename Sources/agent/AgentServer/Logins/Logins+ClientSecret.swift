@@ -14,7 +14,7 @@ extension Logins {
         _ name: SessionName,
         on connection: Connection
     ) throws(RequestFailure) {
-        let text = try RequestBody(request.body, ClientSecretRequestMembers.self).required(\.secret)
+        let text = try ParsedRequestBody(request.body, ClientSecretRequestMembers.self).required(\.secret)
         guard !text.isEmpty else {
             throw RequestFailure(code: .badRequest, message: "empty client secret", session: name)
         }

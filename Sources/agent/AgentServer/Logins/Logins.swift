@@ -73,7 +73,7 @@ final class Logins {
         _ name: SessionName,
         on connection: Connection
     ) throws(RequestFailure) {
-        let body = try RequestBody(request.body, LoginRequestMembers.self)
+        let body = try ParsedRequestBody(request.body, LoginRequestMembers.self)
         guard let kept = registry[name] else { throw .unknown(name) }
         guard phase.current == .working else { throw phase.refusal }
         if let remedy = kept.settings.policy.loginElsewhere(to: name) {
@@ -184,7 +184,7 @@ final class Logins {
         _ number: LoginNumber,
         _ name: SessionName
     ) throws(RequestFailure) -> HTTPResponse {
-        let value = try RequestBody(request.body, LoginAnswerRequestMembers.self).required(\.value)
+        let value = try ParsedRequestBody(request.body, LoginAnswerRequestMembers.self).required(\.value)
         guard let login = logins[number], login.session == name, let question = login.question else {
             throw RequestFailure(
                 code: .notFound,
@@ -216,19 +216,19 @@ final class Logins {
     }
 
     /// Calls `show` when the login ends, or at once if it has ended.
-    func whenEnded(_ number: LoginNumber, _ show: @escaping @Sendable (BrowserLoginResult) -> Void) {
+    func whenEnded(_ number: LoginNumber, _ show: @escaping @Sendable (LoginResultForBrowser) -> Void) {
         guard logins[number] != nil else { return show(.cancelled) }
         logins[number]?.show = show
     }
 
     /// Shows the end of a login in the user's browser, once: with the current account, or with `failure`.
-    private func showEnd(of number: LoginNumber, _ failure: BrowserLoginResult.Failure?) {
+    private func showEnd(of number: LoginNumber, _ failure: LoginResultForBrowser.Failure?) {
         guard let login = logins[number], let show = login.show else { return }
         logins[number]?.show = nil
         let kept = registry[login.session]
         let status = kept?.session.status
         show(
-            BrowserLoginResult(
+            LoginResultForBrowser(
                 session: login.session.description,
                 account: failure == nil ? status?.account ?? status?.subject : nil,
                 server: kept?.settings.issuer ?? "",
@@ -240,7 +240,7 @@ final class Logins {
     /// Cancels a login whose user left: requests to the server stop, and the session does not change.
     func cancel(_ number: LoginNumber) {
         guard let login = logins[number] else { return }
-        showEnd(of: number, BrowserLoginResult.cancelled.failure)
+        showEnd(of: number, LoginResultForBrowser.cancelled.failure)
         registry.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
         }
@@ -271,7 +271,7 @@ final class Logins {
         login.tell(.failed(FailedMessage { $0.error = failure.wire }))
         showEnd(
             of: number,
-            BrowserLoginResult.Failure(message: failure.message, remedy: failure.remedy)
+            LoginResultForBrowser.Failure(message: failure.message, remedy: failure.remedy)
         )
         end(number)
         registry.apply(login.session) { session, moment in
@@ -356,7 +356,9 @@ final class Logins {
 
     /// Returns the login's scopes, context classes and maximum age beyond the configuration, or `nil` if
     /// there are none.
-    private static func stepUp(_ body: RequestBody<LoginRequestMembers>) throws(RequestFailure) -> StepUp? {
+    private static func stepUp(
+        _ body: ParsedRequestBody<LoginRequestMembers>
+    ) throws(RequestFailure) -> StepUp? {
         let scopes = try body.value(\.scope)?.bytewise.split(on: " ").map(String.init) ?? []
         let classes = try body.value(\.contextClasses)?.bytewise.split(on: " ").map(String.init) ?? []
         let age = try body.value(\.maximumAge)
@@ -420,14 +422,14 @@ extension LoginReply {
 
 extension LoginProgress {
     /// The reason of a failed login, for the browser.
-    fileprivate var failure: BrowserLoginResult.Failure? {
+    fileprivate var failure: LoginResultForBrowser.Failure? {
         guard case .failed(let message) = self, let error = message.error else { return nil }
-        return BrowserLoginResult.Failure(message: error.message ?? "", remedy: error.remedy)
+        return LoginResultForBrowser.Failure(message: error.message ?? "", remedy: error.remedy)
     }
 }
 
-extension BrowserLoginResult {
-    fileprivate static let cancelled = BrowserLoginResult(
+extension LoginResultForBrowser {
+    fileprivate static let cancelled = LoginResultForBrowser(
         session: "",
         server: "",
         failure: Failure(message: "the login was cancelled in the terminal")

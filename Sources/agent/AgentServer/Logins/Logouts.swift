@@ -81,7 +81,7 @@ final class Logouts {
         _ name: SessionName,
         on connection: Connection
     ) throws(RequestFailure) {
-        let body = try RequestBody(request.body, LogoutRequestMembers.self)
+        let body = try ParsedRequestBody(request.body, LogoutRequestMembers.self)
         guard let kept = registry[name] else { throw .unknown(name) }
         let isReader = kept.settings.policy.isReader
         let meansAllHosts = try body.value(\.allHosts) ?? false

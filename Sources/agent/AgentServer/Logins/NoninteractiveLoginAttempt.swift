@@ -150,5 +150,5 @@ private struct NoninteractivePrompter: LoginPrompting {
         throw CancellationError()
     }
 
-    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async {}
+    func whenEnded(_ show: @escaping @Sendable (LoginResultForBrowser) -> Void) async {}
 }

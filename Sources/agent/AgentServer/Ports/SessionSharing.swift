@@ -97,7 +97,7 @@ protocol SessionSharing: AnyObject {
     func withdraw(_ number: AttemptNumber, of name: SessionName)
 
     /// Returns the deadlines for the request of an attempt, or `nil` if the session is not shared.
-    func fence(of number: AttemptNumber, _ name: SessionName) -> RefreshDeadlines?
+    func fence(of number: AttemptNumber, _ name: SessionName) -> RefreshRequestDeadlines?
 
     /// Handles the outcome of an attempt in the fleet, and returns who handles it next.
     func answered(

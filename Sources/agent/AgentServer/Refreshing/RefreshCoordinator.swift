@@ -27,12 +27,12 @@ final class RefreshCoordinator {
     private let sources: SourceTokenRequests
     private var queue = RefreshQueue()
     /// The attempts that ``queue`` holds.
-    private let held: AttemptWaiters
+    private let held: WaitingRefreshAttempts
     /// The attempts of shared sessions that wait for the fleet's permission.
-    private let claims: AttemptWaiters
+    private let claims: WaitingRefreshAttempts
     /// The turns of attempts to have the store reserve space: other work of the store waits for one reservation at
     /// most, because a response that has arrived is worth more than space for later ones.
-    private let reservations = TurnQueue()
+    private let reservations = AsyncMutex()
 
     init(
         registry: SessionRegistry,
@@ -60,8 +60,8 @@ final class RefreshCoordinator {
         self.alarm = alarm
         self.fleet = fleet
         self.sources = sources
-        held = AttemptWaiters(work: work)
-        claims = AttemptWaiters(work: work)
+        held = WaitingRefreshAttempts(work: work)
+        claims = WaitingRefreshAttempts(work: work)
         sources.refreshes = self
         fleet.refreshes = self
         alarm.onFire { [weak self] in self?.admitDueRequests() }
@@ -86,7 +86,7 @@ final class RefreshCoordinator {
     /// The session has the last word before each step: a logout or another login may have replaced the attempt.
     private func run(_ attempt: AttemptNumber, of entry: SessionEntry) async {
         let name = entry.session.name
-        var fence: RefreshDeadlines?
+        var fence: RefreshRequestDeadlines?
         if entry.session.reservation(of: attempt, at: timekeeper.moment) == nil {
             guard await waitForSources(attempt, of: entry), await waitForPlace(attempt, of: entry) else {
                 return giveUp(attempt, of: name)
@@ -241,7 +241,7 @@ extension RefreshCoordinator {
     /// Has the store reserve space for the response, and tells the session, unless that has left, whether it has.
     ///
     /// - Returns: The fleet's deadlines for the request, if the session is shared.
-    private func reserve(_ attempt: AttemptNumber, of entry: SessionEntry) async -> RefreshDeadlines? {
+    private func reserve(_ attempt: AttemptNumber, of entry: SessionEntry) async -> RefreshRequestDeadlines? {
         let name = entry.session.name
         await reservations.begin()
         defer { reservations.end() }

@@ -31,7 +31,7 @@ final class ConfigurationReloads {
     /// Whether the configuration is read again when the agent is unlocked.
     private var needsReload = false
     /// The turns of configurations to be applied.
-    private let turns = TurnQueue()
+    private let turns = AsyncMutex()
 
     init(
         of configuration: LiveConfiguration,

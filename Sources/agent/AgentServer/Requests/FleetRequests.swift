@@ -294,13 +294,13 @@ private enum FleetOperation {
         case .fleetLeave: self = .leave(try FleetOperation.session(body))
         case .fleetRepair: self = .repair(try FleetOperation.session(body))
         case .fleetRemove:
-            self = .remove(try RequestBody(body, FleetRemovalRequestMembers.self).required(\.host))
+            self = .remove(try ParsedRequestBody(body, FleetRemovalRequestMembers.self).required(\.host))
         default: self = .status
         }
     }
 
     private static func session(_ body: [UInt8]) throws(RequestFailure) -> SessionName? {
-        guard let text = try RequestBody(body, FleetSessionRequestMembers.self).value(\.session) else {
+        guard let text = try ParsedRequestBody(body, FleetSessionRequestMembers.self).value(\.session) else {
             return nil
         }
         guard let name = SessionName(text) else {

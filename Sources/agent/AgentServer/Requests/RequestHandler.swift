@@ -15,7 +15,7 @@ import TokenCore
 /// - Runs on: the agent's event loop, to which it is confined.
 final class RequestHandler {
     let tokens: TokenRequests
-    let reports: RefusalReports
+    let reports: RejectionReports
     let logins: Logins
     let logouts: Logouts
     let vault: VaultRequests
@@ -103,7 +103,7 @@ final class RequestHandler {
             log: parts.log,
             tasks: parts.tasks
         )
-        reports = RefusalReports(
+        reports = RejectionReports(
             ports: ports,
             registry: parts.registry,
             configuration: parts.configuration,
@@ -420,7 +420,7 @@ extension RequestHandler {
     ) throws(RequestFailure) {
         let name = kept.session.name
         let query = request.head.address.query
-        let wanted = try RoleQuery(query, of: name, kept.settings.policy.roles).wanted
+        let wanted = try AWSRoleQuery(query, of: name, kept.settings.policy.roles).wanted
         let call = try PendingTokenRequest(wanted, for: name, as: .role, on: connection)
         try configuration.checkVariant(wanted.variant, call)
         try confirmations.confirmed(call, to: .token, wanted.variant, within: wanted.timeout) {
@@ -468,7 +468,7 @@ extension RequestHandler {
     ///
     /// With `check` it only reports what a reload would change.
     private func serveReload(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
-        let isCheck = try RequestBody(request.body, ReloadRequestMembers.self).value(\.check) ?? false
+        let isCheck = try ParsedRequestBody(request.body, ReloadRequestMembers.self).value(\.check) ?? false
         tasks.start {
             do throws(RequestFailure) {
                 let known = self.configuration.shownNames(to: connection)

@@ -31,7 +31,7 @@ final class ServerProbes {
                 message: "only the agent's own user can probe servers"
             )
         }
-        let body = try RequestBody(request.body, ServerProbeRequestMembers.self)
+        let body = try ParsedRequestBody(request.body, ServerProbeRequestMembers.self)
         let place = try ServerProbes.place(body)
         let caFile = try body.value(\.caFile)
         guard count < ServerProbes.maximumAtOnce else {
@@ -49,7 +49,7 @@ final class ServerProbes {
     }
 
     private static func place(
-        _ body: RequestBody<ServerProbeRequestMembers>
+        _ body: ParsedRequestBody<ServerProbeRequestMembers>
     ) throws(RequestFailure) -> ProbeTarget {
         guard let resource = try body.value(\.resource) else {
             guard let metadata = try body.value(\.metadata) else {

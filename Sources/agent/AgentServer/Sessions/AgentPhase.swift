@@ -7,7 +7,7 @@ import SecretMemory
 /// Confined to the agent's event loop; only ``SessionAgent`` changes it.
 final class AgentPhase {
     /// A phase; refreshes start only while the agent is ``working``.
-    enum Step: Equatable {
+    enum State: Equatable {
         case working
         /// The store is being unlocked without the user; requests wait for it.
         case opening
@@ -18,14 +18,14 @@ final class AgentPhase {
         case stopping
     }
 
-    private(set) var current = Step.locked
+    private(set) var current = State.locked
     private let memory: SealedMemory
 
     init(memory: SealedMemory) {
         self.memory = memory
     }
 
-    func become(_ step: Step) {
+    func become(_ step: State) {
         current = step
     }
 

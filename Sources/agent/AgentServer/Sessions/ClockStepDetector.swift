@@ -10,7 +10,7 @@ import TokenCore
 /// Confined to the agent's event loop.
 final class ClockStepDetector {
     /// The offset at the last comparison.
-    private var offset: ClockOffset
+    private var offset: WallClockOffset
     private let registry: SessionRegistry
     private let memory: SealedMemory
     private let timekeeper: any Timekeeper
@@ -21,7 +21,7 @@ final class ClockStepDetector {
         memory = ports.memory
         timekeeper = ports.timekeeper
         logger = ports.logger
-        offset = ClockOffset(timekeeper.moment)
+        offset = WallClockOffset(timekeeper.moment)
     }
 
     /// Reports a step since the last call to every session.
@@ -29,7 +29,7 @@ final class ClockStepDetector {
     /// This is called when the kernel reports a step, before a token is served, and after each pause of
     /// ``Housekeeping``, as the pause of a virtual machine is not reported.
     func compare() {
-        let latest = ClockOffset(timekeeper.moment)
+        let latest = WallClockOffset(timekeeper.moment)
         defer { offset = latest }
         guard let step = latest.step(since: offset) else { return }
         logger.notice("wall clock stepped", metadata: ["seconds": "\(step.wholeSeconds)"])

@@ -449,7 +449,7 @@ extension FleetCoordinator {
     }
 
     /// Returns the deadlines for the request of an attempt, or `nil` if the session is not shared.
-    func fence(of number: AttemptNumber, _ name: SessionName) -> RefreshDeadlines? {
+    func fence(of number: AttemptNumber, _ name: SessionName) -> RefreshRequestDeadlines? {
         guard let session = sessions[name], session.attempt?.number == number else { return nil }
         return session.attempt?.fence
     }

@@ -59,7 +59,7 @@ final class NoSharing: SessionSharing {
     }
 
     func withdraw(_ number: AttemptNumber, of name: SessionName) {}
-    func fence(of number: AttemptNumber, _ name: SessionName) -> RefreshDeadlines? { nil }
+    func fence(of number: AttemptNumber, _ name: SessionName) -> RefreshRequestDeadlines? { nil }
 
     func answered(
         _ number: AttemptNumber,

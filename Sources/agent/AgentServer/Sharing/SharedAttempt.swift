@@ -10,7 +10,7 @@ struct SharedAttempt {
     var id: AttemptID
     let number: AttemptNumber
     /// The deadlines for the request, or `nil` while it may not be sent yet.
-    var fence: RefreshDeadlines?
+    var fence: RefreshRequestDeadlines?
     /// The server's rejection of the refresh token, if that was the response.
     var refusal: RefreshFailure?
     /// Whether the session has tokens from the response and is writing them to its record.

@@ -344,7 +344,7 @@ final class SharedSession {
     // MARK: The session
 
     /// Permits the session to send its request before the deadlines, as the attempt `id`.
-    private func grant(_ id: AttemptID, _ fence: RefreshDeadlines) {
+    private func grant(_ id: AttemptID, _ fence: RefreshRequestDeadlines) {
         guard let number = attempt?.number else { return }
         attempt?.id = id
         attempt?.fence = fence

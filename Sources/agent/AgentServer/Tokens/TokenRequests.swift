@@ -333,8 +333,8 @@ extension TokenRequests {
         }
         guard call.format != .renewal else { return answerRenewal(token, to: call, at: moment) }
         // Only one endpoint serves the credentials of a role.
-        if call.format != .role, token.tokenType == AWSRoleUse.tokenType,
-            registry[call.session]?.settings.policy.roles != AWSRoleUse.none
+        if call.format != .role, token.tokenType == AWSRoleTokens.tokenType,
+            registry[call.session]?.settings.policy.roles != AWSRoleTokens.none
         {
             return answer(.unnamedRole(of: call.session), to: call)
         }

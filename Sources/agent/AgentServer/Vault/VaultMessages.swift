@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 extension SlotRequest {
-    init(_ body: RequestBody<SlotAdditionRequestMembers>) throws(RequestFailure) {
+    init(_ body: ParsedRequestBody<SlotAdditionRequestMembers>) throws(RequestFailure) {
         guard let kind = SlotKind(word: try body.required(\.type)) else {
             let message = "type must be \(SlotKind.alternatives(\.rawValue))"
             throw RequestFailure(code: .badRequest, message: message)

@@ -8,7 +8,7 @@ extension VaultProof {
     /// Creates the proof in `body`, or `nil` if it has none.
     ///
     /// - Throws: ``RequestFailure`` if the proof is malformed.
-    init?(_ body: RequestBody<some UnlockProofMembers>) throws(RequestFailure) {
+    init?(_ body: ParsedRequestBody<some UnlockProofMembers>) throws(RequestFailure) {
         if let passphrase = try body.value(\.unlockPassphrase) {
             self = .passphrase(Array(passphrase.utf8))
         } else if let digits = try body.value(\.unlockKey) {

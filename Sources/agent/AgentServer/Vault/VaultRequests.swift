@@ -110,7 +110,7 @@ final class VaultRequests {
 
     /// Serves `POST /v1/unlock`.
     func serveUnlock(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
-        let passphrase = try RequestBody(request.body, UnlockRequestMembers.self).value(\.passphrase)
+        let passphrase = try ParsedRequestBody(request.body, UnlockRequestMembers.self).value(\.passphrase)
         tasks.start {
             do throws(RequestFailure) {
                 let origin = RequestInitiator.peer(of: connection)
@@ -148,7 +148,7 @@ final class VaultRequests {
     }
 
     private static func slot(_ request: HTTPRequest) throws(RequestFailure) -> (SlotRequest, VaultProof?) {
-        let body = try RequestBody(request.body, SlotAdditionRequestMembers.self)
+        let body = try ParsedRequestBody(request.body, SlotAdditionRequestMembers.self)
         return (try SlotRequest(body), try VaultProof(body))
     }
 
@@ -158,7 +158,7 @@ final class VaultRequests {
         _ request: HTTPRequest,
         on connection: Connection
     ) throws(RequestFailure) {
-        let proof = try VaultProof(try RequestBody(request.body, SlotRemovalRequestMembers.self))
+        let proof = try VaultProof(try ParsedRequestBody(request.body, SlotRemovalRequestMembers.self))
         change(.slotRemoved, proof: proof, on: connection) {
             store,
             proof throws(StoreAccessError) in
@@ -168,7 +168,7 @@ final class VaultRequests {
 
     /// Serves `POST /v1/vault/passwd`, where the old passphrase is the proof.
     func servePassphraseChange(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
-        let body = try RequestBody(request.body, PassphraseChangeRequestMembers.self)
+        let body = try ParsedRequestBody(request.body, PassphraseChangeRequestMembers.self)
         let old = Array(try body.required(\.old).utf8)
         let new = Array(try body.required(\.new).utf8)
         change(.passphraseChanged, proof: .passphrase(old), on: connection) {
@@ -182,7 +182,7 @@ final class VaultRequests {
     ///
     /// If a slot has a passphrase, it is required.
     func serveRekey(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
-        let proof = try VaultProof(try RequestBody(request.body, RekeyRequestMembers.self))
+        let proof = try VaultProof(try ParsedRequestBody(request.body, RekeyRequestMembers.self))
         change(.rekeyed, proof: proof, on: connection) { store, proof throws(StoreAccessError) in
             try store.rekey(proof)
         }

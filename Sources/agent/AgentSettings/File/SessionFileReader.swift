@@ -6,7 +6,7 @@ import TokenCore
 
 /// A reader of the files in `sessions.d`, in which an error affects only the file's own session.
 struct SessionFileReader {
-    let surroundings: SessionContext
+    let surroundings: CommonSessionSettings
     /// The path of the configuration file, for messages.
     let configuration: String
 

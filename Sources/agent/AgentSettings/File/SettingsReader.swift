@@ -14,7 +14,7 @@ package struct SettingsReader {
     /// The number of sessions from which a second thread pays off.
     private static let manySessions = 500
 
-    private let places: SocketPathSettingReader
+    private let places: ListeningSocketPathReader
     private let providers: ProviderCatalogue
 
     /// Creates a reader in which `~/` means `home`, and no table may use one of `reservedPaths`.
@@ -24,7 +24,7 @@ package struct SettingsReader {
         providers: ProviderCatalogue = ProviderCatalogue()
     ) {
         self.providers = providers
-        places = SocketPathSettingReader(home: home, reservedPaths: reservedPaths)
+        places = ListeningSocketPathReader(home: home, reservedPaths: reservedPaths)
     }
 
     /// Parses and checks `text`.
@@ -69,10 +69,10 @@ package struct SettingsReader {
     /// - Parameter text: the keys of the table.
     /// - Returns: the listener.
     /// - Throws: ``ConfigurationProblems`` with every error, without positions.
-    package func proxy(_ text: String) throws(ConfigurationProblems) -> ListenerSettings {
+    package func proxy(_ text: String) throws(ConfigurationProblems) -> ProxyListenerSettings {
         let problems = ProblemCollector()
         do {
-            var reader = ListenerReader(
+            var reader = ProxyListenerReader(
                 table: TableReader(
                     try TOMLTable(parsing: Array(text.utf8)),
                     path: "",
@@ -183,8 +183,8 @@ package struct SettingsReader {
         _ root: TableReader,
         _ settings: Settings,
         _ policy: SessionPolicy
-    ) -> SessionContext {
-        SessionContext(
+    ) -> CommonSessionSettings {
+        CommonSessionSettings(
             home: places.home,
             canAskPerson: !settings.hooks.confirm.isEmpty,
             policy: policy,
@@ -201,7 +201,7 @@ package struct SettingsReader {
         _ settings: Settings,
         _ known: KnownSessions,
         _ remarks: ProblemCollector
-    ) -> [SocketSettings] {
+    ) -> [RestrictedSocketSettings] {
         var paths: Set<String> = []
         return root.tableArray("socket", "[[socket]]").compactMap { table in
             var reader = SocketReader(
@@ -249,13 +249,13 @@ package struct SettingsReader {
         _ known: KnownSessions,
         _ settings: Settings,
         _ remarks: ProblemCollector
-    ) -> [ListenerSettings] {
+    ) -> [ProxyListenerSettings] {
         // Lazy, because most configurations have no such table.
         lazy var sessions = Dictionary(settings.sessions.map { ($0.name, $0) }) { first, _ in first }
         var names: Set<String> = []
         var taken = Set((settings.sockets.map(\.path) + settings.files.map(\.path)).map(\.bytewise))
-        func reader(of table: TableReader) -> ListenerReader {
-            ListenerReader(
+        func reader(of table: TableReader) -> ProxyListenerReader {
+            ProxyListenerReader(
                 table: table,
                 places: places,
                 known: known,
@@ -263,7 +263,7 @@ package struct SettingsReader {
                 remarks: remarks
             )
         }
-        func add(_ listener: ListenerSettings?, _ table: TableReader) -> ListenerSettings? {
+        func add(_ listener: ProxyListenerSettings?, _ table: TableReader) -> ProxyListenerSettings? {
             guard let listener else { return nil }
             if !names.insert(listener.name).inserted {
                 table.report("name", "is already used by another [[proxy]] or [[endpoint]]")
@@ -306,7 +306,7 @@ package struct SettingsReader {
     /// Returns the sessions of `written`, half of them read on a second thread if there are many.
     private static func sessions(
         _ written: [(key: String, reader: TableReader)],
-        _ surroundings: SessionContext
+        _ surroundings: CommonSessionSettings
     ) -> [ConfiguredSession] {
         guard written.count >= manySessions else {
             return written.compactMap { session($0.key, $0.reader, surroundings) }
@@ -323,7 +323,7 @@ package struct SettingsReader {
     private static func session(
         _ key: String,
         _ reader: TableReader,
-        _ surroundings: SessionContext
+        _ surroundings: CommonSessionSettings
     ) -> ConfiguredSession? {
         guard let name = SessionName(key) else {
             reader.problems.add(

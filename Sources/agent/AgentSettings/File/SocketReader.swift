@@ -8,7 +8,7 @@ import TokenCore
 /// A reader of one `[[socket]]`.
 struct SocketReader {
     var table: TableReader
-    let places: SocketPathSettingReader
+    let places: ListeningSocketPathReader
     /// The settings with the sessions of all files.
     let settings: Settings
     let known: KnownSessions
@@ -16,7 +16,7 @@ struct SocketReader {
     let remarks: ProblemCollector
 
     /// Reads the socket, or returns `nil` with the reasons in the problem list.
-    mutating func read() -> SocketSettings? {
+    mutating func read() -> RestrictedSocketSettings? {
         let path = path()
         let names = sessionNames()
         let scopes = table.wordsToAskFor("scopes", "scope")
@@ -33,7 +33,7 @@ struct SocketReader {
             guard !hasObjection(to: names) else { return nil }
         }
         guard table.problems.isEmpty else { return nil }
-        return SocketSettings(
+        return RestrictedSocketSettings(
             path: path,
             sessions: names,
             scopes: scopes,

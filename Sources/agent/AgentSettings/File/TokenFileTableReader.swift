@@ -11,7 +11,7 @@ struct TokenFileTableReader {
     private static let maximumNameLength = 200
 
     var table: TableReader
-    let places: SocketPathSettingReader
+    let places: ListeningSocketPathReader
     /// The settings with the sessions of all files.
     let settings: Settings
     let known: KnownSessions

@@ -21,7 +21,7 @@ package struct ProviderFile: Equatable, Sendable {
     }
 
     /// The source of facts.
-    package struct Fact: Equatable, Sendable {
+    package struct Evidence: Equatable, Sendable {
         /// The reason to believe a fact.
         package enum Kind: String, CaseIterable, Sendable {
             /// The provider's documentation says so.
@@ -61,7 +61,7 @@ package struct ProviderFile: Equatable, Sendable {
     package let requiredKeys: [String]
     /// The scopes and their meanings, in the order of the file.
     package let scopes: [ScopeMeaning]
-    package let facts: [Fact]
+    package let facts: [Evidence]
     /// The keys of `[session.NAME]`, in which `{name}` stands for a value.
     package let session: TOMLTable
 
@@ -97,7 +97,7 @@ package struct ProviderFile: Equatable, Sendable {
         self.scopes = (scopes?.entries ?? []).compactMap { entry in
             meanings[entry.key].map { ScopeMeaning(scope: entry.key, meaning: $0) }
         }
-        facts = root.tableArray("facts", "[[facts]]").map { Fact($0) }
+        facts = root.tableArray("facts", "[[facts]]").map { Evidence($0) }
         // The responses are for tests.
         _ = root.value("transcript")
         session =
@@ -172,7 +172,7 @@ extension ProviderFile {
     package var sessionObject: JSONObject { session.json }
 }
 
-extension ProviderFile.Fact {
+extension ProviderFile.Evidence {
     fileprivate init(_ table: TableReader) {
         var table = table
         keys = table.strings("keys") ?? []

@@ -13,7 +13,7 @@ protocol SessionPartReading {
 }
 
 /// The parts of the configuration that affect every session.
-struct SessionContext {
+struct CommonSessionSettings {
     /// The home directory, for `~/` at the beginning of paths.
     let home: String?
     /// Whether there is a command that asks the user for confirmation.
@@ -33,7 +33,7 @@ struct SessionContext {
 struct SessionReader {
     let name: SessionName
     var table: TableReader
-    let surroundings: SessionContext
+    let surroundings: CommonSessionSettings
     var providerAge: ProviderAge?
     var home: String? { surroundings.home }
 
@@ -143,7 +143,7 @@ struct SessionReader {
     }
 
     /// The providers that a session of kind `json` may also name with `preset`.
-    private enum Preset: String, CaseIterable {
+    private enum PresetName: String, CaseIterable {
         case signaling
         case ecall
     }
@@ -151,7 +151,7 @@ struct SessionReader {
     /// Reads `preset`, or returns `nil` if there is none or the session is of another kind.
     private mutating func preset() -> String? {
         guard table.string("kind") == ServerKind.json.rawValue else { return nil }
-        return table.word("preset", Preset.self)?.rawValue
+        return table.word("preset", PresetName.self)?.rawValue
     }
 
     /// Reads a group of keys with `reader` and marks them as read in ``table``.

@@ -35,7 +35,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     /// The age of its provider's facts, or `nil` if it names no provider, or one without dates.
     package var providerAge: ProviderAge?
     /// The keys of its table, with those of its provider.
-    var written: WrittenKeys
+    var written: TableValueHashes
 }
 
 /// The requirements of a session for the token responses of a standard server.

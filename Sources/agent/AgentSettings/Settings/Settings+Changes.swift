@@ -20,7 +20,7 @@ extension Settings {
                 guard before != nil || now != nil else { return [] }
                 return [ConfigurationChange(now == nil ? .removed : .added, table.rawValue)]
             }
-            let keys = (now ?? WrittenKeys()).keys(differingFrom: before ?? WrittenKeys())
+            let keys = (now ?? TableValueHashes()).keys(differingFrom: before ?? TableValueHashes())
             return keys.map { ConfigurationChange(.changed, "\(table.rawValue).\($0)") }
         }
     }

@@ -23,13 +23,13 @@ package struct Settings: Equatable, Sendable {
     /// The location of each session's table.
     package var places: [SessionName: SessionTableLocation]
     /// The sockets in the order of the file.
-    package var sockets: [SocketSettings]
+    package var sockets: [RestrictedSocketSettings]
     /// The token files in the order of the file.
     package var files: [TokenFileSettings]
     /// The listeners in the order of the file, all `[[proxy]]` first.
-    package var listeners: [ListenerSettings]
+    package var listeners: [ProxyListenerSettings]
     /// The keys of the tables of which there is one, by which changes are named.
-    var written: [SettingsTable: WrittenKeys] = [:]
+    var written: [SettingsTable: TableValueHashes] = [:]
     /// The errors in `sessions.d`, each of which makes one session unavailable, or all of them.
     package var mistakes: [ConfigurationProblem]
     /// Whether `sessions.d` could not be read completely, so that it may define more sessions than
@@ -46,9 +46,9 @@ package struct Settings: Equatable, Sendable {
         fleet: FleetSettings? = nil,
         sessions: [ConfiguredSession] = [],
         places: [SessionName: SessionTableLocation] = [:],
-        sockets: [SocketSettings] = [],
+        sockets: [RestrictedSocketSettings] = [],
         files: [TokenFileSettings] = [],
-        listeners: [ListenerSettings] = [],
+        listeners: [ProxyListenerSettings] = [],
         mistakes: [ConfigurationProblem] = [],
         lacksFiles: Bool = false
     ) {

@@ -4,7 +4,7 @@ import ServerSettings
 
 /// The tables that are read only at the agent's start, as they were then.
 package struct SettingsAtStart: Sendable {
-    private let written: [SettingsTable: WrittenKeys]
+    private let written: [SettingsTable: TableValueHashes]
 
     package init(_ settings: Settings) {
         written = settings.written
@@ -16,7 +16,7 @@ package struct SettingsAtStart: Sendable {
         let late = [SettingsTable.vault, .fleet].flatMap { table -> [String] in
             let (before, now) = (written[table], settings.written[table])
             if table == .fleet, (before == nil) != (now == nil) { return [table.rawValue] }
-            let keys = (now ?? WrittenKeys()).keys(differingFrom: before ?? WrittenKeys())
+            let keys = (now ?? TableValueHashes()).keys(differingFrom: before ?? TableValueHashes())
             return keys.map { "\(table.rawValue).\($0)" }
         }
         return late.filter { $0 != "vault.unlock_command" }

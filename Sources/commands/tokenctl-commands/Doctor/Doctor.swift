@@ -197,7 +197,7 @@ struct Doctor {
         )
         let tables = try? reader.read()
         return (tables?.listeners ?? []).compactMap { table in
-            guard let listen = table.listen, let owner = PortOwnerLookup(listen)?.owner, owner != geteuid()
+            guard let listen = table.listen, let owner = PortOwnerUIDLookup(listen)?.owner, owner != geteuid()
             else {
                 return nil
             }

@@ -85,7 +85,7 @@ struct ExecCommand: ParsableCommand {
     func run() throws {
         let status =
             if let session { try runProgram(of: session) } else {
-                try EndpointProgramRun(agent.endpoint).run(endpoint ?? "", command)
+                try CloudEndpointProgramRun(agent.endpoint).run(endpoint ?? "", command)
             }
         // The token file has been removed at this point.
         if status != 0 { throw ExitCode(status) }

@@ -28,7 +28,7 @@ struct FleetInitCommand: ParsableCommand {
         try StandardOutput.line(FleetInitCommand.text(message))
     }
 
-    private static func text(_ message: FleetKeyMessage) -> String {
+    private static func text(_ message: FleetKeyFilesMessage) -> String {
         let name = message.shown(message.fleet)
         return """
             Created the keys of the fleet \(name):

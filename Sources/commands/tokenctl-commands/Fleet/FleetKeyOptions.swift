@@ -21,16 +21,16 @@ struct FleetKeyOptions: ParsableArguments {
     /// - Parameter arguments: The option for the program, to which the path is added.
     /// - Returns: The description of the files.
     /// - Throws: ``AgentError`` if the files cannot be written.
-    func written(by arguments: [String]) throws(AgentError) -> FleetKeyMessage {
+    func written(by arguments: [String]) throws(AgentError) -> FleetKeyFilesMessage {
         let run = try TokenagentRun(arguments + [path])
-        guard let message = run.answer.flatMap({ FleetKeyMessage($0) }), run.status == 0 else {
+        guard let message = run.answer.flatMap({ FleetKeyFilesMessage($0) }), run.status == 0 else {
             throw run.failure
         }
         return message
     }
 }
 
-extension WireMessage<FleetKeyMembers> {
+extension WireMessage<FleetKeyFilesMembers> {
     /// The two files, each with a note about the hosts that get it.
     var files: String {
         """

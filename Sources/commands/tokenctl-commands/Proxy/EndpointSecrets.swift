@@ -96,7 +96,7 @@ struct EndpointSecrets: ~Copyable {
     }
 }
 
-extension ListenerKind {
+extension ProxyListenerKind {
     /// Whether programs must present a secret.
     var hasSecret: Bool { self == .awsContainer || self == .azureIdentity }
 }

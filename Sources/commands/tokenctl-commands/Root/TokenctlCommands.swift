@@ -16,7 +16,7 @@ import Glibc
 @main
 enum TokenctlCommands {
     static func main() {
-        StartUp.protect()
+        ClientProcessHardening.protect()
         exit(CommandLineRun.status(status))
     }
 

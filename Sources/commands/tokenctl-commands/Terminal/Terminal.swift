@@ -47,7 +47,7 @@ struct Terminal: ~Copyable {
         }
     }
 
-    fileprivate enum Answer {
+    fileprivate enum PromptResult {
         case line
         case end
         case signals([Int32])
@@ -58,7 +58,7 @@ struct Terminal: ~Copyable {
         echo: Bool,
         _ line: inout [UInt8],
         _ isWhole: ([UInt8]) -> Bool
-    ) throws(AgentError) -> Answer {
+    ) throws(AgentError) -> PromptResult {
         let signals = try CaughtSignals()
         var before = termios()
         guard unsafe tcgetattr(descriptor, &before) == 0 else { return .end }
@@ -91,7 +91,7 @@ struct Terminal: ~Copyable {
         _ editor: LineEditor,
         _ signals: borrowing CaughtSignals,
         _ isWhole: ([UInt8]) -> Bool
-    ) -> Answer {
+    ) -> PromptResult {
         while true {
             let arrived = signals.wait(for: descriptor)
             guard arrived.isEmpty else { return .signals(arrived) }
@@ -120,7 +120,7 @@ struct Terminal: ~Copyable {
     }
 }
 
-extension Terminal.Answer {
+extension Terminal.PromptResult {
     fileprivate var isInterrupted: Bool {
         switch self {
         case .signals: true

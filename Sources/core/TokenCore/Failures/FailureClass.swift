@@ -76,7 +76,7 @@ package struct FailureConsequences: Equatable, Sendable {
         /// Only the requested variant is unavailable. For the login's own token, the same as ``suspend``.
         case refuseVariant
         /// The login has ended. Unless `keeping` says it, the session decides which secrets to retain.
-        case end(EndReason, keeping: RetainedSecrets?)
+        case end(EndReason, keeping: SecretRetention?)
         /// The login has ended, unless the refresh token was sent for the first time.
         ///
         /// Such a token is tried once more, because one lagging replica must not end a session.

@@ -87,7 +87,7 @@ package struct RefreshRequest: Equatable, Sendable {
     /// The server data that the login discovered (``LoginGrant/server``).
     package var server: DiscoveredServer?
     /// The deadlines of the request, or `nil` if no other host may send the refresh token.
-    package var fence: RefreshDeadlines?
+    package var fence: RefreshRequestDeadlines?
 
     package init(
         attempt: AttemptNumber,
@@ -99,7 +99,7 @@ package struct RefreshRequest: Equatable, Sendable {
         proofKey: SecretID? = nil,
         grantedScope: [String] = [],
         server: DiscoveredServer? = nil,
-        fence: RefreshDeadlines? = nil
+        fence: RefreshRequestDeadlines? = nil
     ) {
         self.attempt = attempt
         self.renewal = renewal
@@ -223,7 +223,7 @@ package protocol LoginPrompting: Sendable {
     /// - Throws: `CancellationError` if the user left.
     func ask(_ question: LoginInputPrompt) async throws -> SecretID
     /// Registers `show`, which is called once when the login has ended.
-    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async
+    func whenEnded(_ show: @escaping @Sendable (LoginResultForBrowser) -> Void) async
 }
 
 /// A step of a login that is shown to the user, already stripped of control characters.

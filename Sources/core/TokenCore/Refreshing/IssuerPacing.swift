@@ -25,7 +25,7 @@ package struct IssuerPacing: Equatable, Sendable {
     /// The time over which waiting sessions are admitted after an outage, 30 seconds.
     package static let recovery = Duration.seconds(30)
 
-    private struct Waiting: Equatable {
+    private struct WaitingSession: Equatable {
         var session: SessionName
         var isReplay: Bool
         var isDemanded: Bool
@@ -34,7 +34,7 @@ package struct IssuerPacing: Equatable, Sendable {
         var ratePerSecond: Int
     }
 
-    private var waiting: [Waiting] = []
+    private var waiting: [WaitingSession] = []
     private var running: Set<SessionName> = []
     private var tokens: Double
     /// The lowest rate that the latest waiting sessions set.
@@ -78,7 +78,7 @@ package struct IssuerPacing: Equatable, Sendable {
     ) {
         waiting.removeAll { $0.session == session }
         waiting.append(
-            Waiting(
+            WaitingSession(
                 session: session,
                 isReplay: isReplay,
                 isDemanded: isDemanded,
@@ -172,7 +172,7 @@ package struct IssuerPacing: Equatable, Sendable {
     }
 
     /// Returns the next probe time, or `nil` if the issuer is not down, and for the first probe.
-    private func probeTime(for session: Waiting) -> Instant? {
+    private func probeTime(for session: WaitingSession) -> Instant? {
         let probes = failures - IssuerPacing.failuresUntilDown
         guard isDown, probes > 0, let lastFailure else { return nil }
         let most = session.isDemanded ? IssuerPacing.demandedProbePause : IssuerPacing.maximumProbeDelay
@@ -202,7 +202,7 @@ package struct IssuerPacing: Equatable, Sendable {
         filledAt = max(filledAt, now)
     }
 
-    private func isMoreUrgent(_ left: Waiting, _ right: Waiting) -> Bool {
+    private func isMoreUrgent(_ left: WaitingSession, _ right: WaitingSession) -> Bool {
         // An issuer that is down is probed sooner for a waiting request, so a replay must not precede such a
         // request.
         guard isDown || left.isReplay == right.isReplay else { return left.isReplay }

@@ -28,7 +28,7 @@ package struct SessionPolicy: Equatable, Sendable {
     /// The logins to try before the user is asked to log in again.
     package var noninteractiveLogins: [NoninteractiveLoginMethod]
     /// The tokens that are AWS role credentials.
-    package var roles: AWSRoleUse
+    package var roles: AWSRoleTokens
     /// Whether all hosts of a fleet have the session and refresh it in turns.
     ///
     /// The fleet's record is authoritative.
@@ -62,7 +62,7 @@ package struct SessionPolicy: Equatable, Sendable {
         tokensOutliveLogin: Bool = true,
         startsByItself: Bool = false,
         madeOf: String? = nil,
-        roles: AWSRoleUse = .none,
+        roles: AWSRoleTokens = .none,
         isShared: Bool = false,
         reuseGrace: Duration? = nil,
         isReader: Bool = false,
@@ -88,8 +88,8 @@ package struct SessionPolicy: Equatable, Sendable {
     /// The policy for a token that is a set of role credentials.
     package var forRoles: SessionPolicy {
         var policy = self
-        policy.minimumValidity = max(minimumValidity, AWSRoleUse.minimumValidity)
-        policy.refreshBefore = max(refreshBefore, AWSRoleUse.refreshBefore)
+        policy.minimumValidity = max(minimumValidity, AWSRoleTokens.minimumValidity)
+        policy.refreshBefore = max(refreshBefore, AWSRoleTokens.refreshBefore)
         return policy
     }
 

@@ -44,7 +44,7 @@ struct Attempt: Equatable, Sendable {
     /// The problem that the user had to correct before this attempt.
     ///
     /// It counts as corrected only if the attempt works.
-    var suspension: Suspension?
+    var suspension: RefreshSuspension?
 
     /// Whether nothing was sent yet.
     var isReserving: Bool { phase == .reserving || phase == .awaitingPeer }
@@ -134,7 +134,7 @@ struct EndedLogin: Equatable, Sendable {
     }
 
     /// Removes secrets that are no longer needed.
-    mutating func reduce(to remains: RetainedSecrets) {
+    mutating func reduce(to remains: SecretRetention) {
         afterlife.changeLogin { login in
             switch remains {
             case .everything: break
@@ -159,7 +159,7 @@ struct NoninteractiveLoginRetry: Equatable, Sendable {
 }
 
 /// The reason automatic refreshes stopped while the login is kept.
-struct Suspension: Equatable, Sendable {
+struct RefreshSuspension: Equatable, Sendable {
     var failure: RefreshFailure
     /// The time of the next attempt, or `nil` if only the user starts one.
     var retryAt: Instant?

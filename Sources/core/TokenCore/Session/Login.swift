@@ -169,7 +169,7 @@ struct Login: Equatable, Sendable {
     func refreshed(
         _ granted: GrantedTokens,
         by attempt: Attempt,
-        roles: AWSRoleUse,
+        roles: AWSRoleTokens,
         keepsFormer: Bool = true,
         jitter: Double
     ) -> (Login, Set<SecretID>) {
@@ -181,7 +181,7 @@ struct Login: Equatable, Sendable {
             // The server accepted the login, and its clock tells by how much the local clock is ahead.
             next.isDatedByWallClock = false
             let behind = .zero - (granted.serverClockAhead ?? .zero)
-            if behind > ClockOffset.smallestStep {
+            if behind > WallClockOffset.smallestStep {
                 next.loggedInAt = min(loggedInAt + behind, granted.requestedAt)
             }
         }

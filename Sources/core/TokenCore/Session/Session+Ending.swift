@@ -22,7 +22,7 @@ extension Session {
         _ message: String,
         _ login: Login,
         probeAt: Instant?,
-        keeping remains: RetainedSecrets? = nil,
+        keeping remains: SecretRetention? = nil,
         remedy: Remedy? = nil,
         at moment: Moment
     ) -> [Effect] {
@@ -69,7 +69,7 @@ extension Session {
     /// Returns the secrets to keep.
     ///
     /// If tokens end with the login, a last attempt may still need them.
-    func remains(probeAt: Instant?) -> RetainedSecrets {
+    func remains(probeAt: Instant?) -> SecretRetention {
         policy.tokensOutliveLogin || probeAt != nil ? .everything : .refreshToken
     }
 

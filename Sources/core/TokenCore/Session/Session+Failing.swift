@@ -222,7 +222,7 @@ extension Session {
         // The cause still has to be corrected: this failure says nothing about it.
         if let suspension = attempt.suspension, login.renewal != .withoutLogin {
             let retryAt = max(setback.nextTry, moment.now + RetrySchedule.unconfirmedFixRetry)
-            become(.suspended(login, Suspension(failure: suspension.failure, retryAt: retryAt)))
+            become(.suspended(login, RefreshSuspension(failure: suspension.failure, retryAt: retryAt)))
             let wait = retryAt - moment.now
             return told
                 + settleAll(
@@ -273,7 +273,7 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         let delay = failure.kind.consequences.suspendedRetry
-        var suspension = Suspension(failure: failure, retryAt: moment.now + delay)
+        var suspension = RefreshSuspension(failure: failure, retryAt: moment.now + delay)
         if failure.kind.consequences.awaitsPerson {
             suspension.retryAt = nil
         } else if login.renewal == .withoutLogin, failure.kind != .clientRejected {

@@ -310,7 +310,10 @@ extension Session {
 
     /// Returns the token request of attempt `number`, or `nil` if it may not be sent: the attempt has no reservation
     /// yet, or is not in flight any more.
-    package func request(of number: AttemptNumber, within fence: RefreshDeadlines? = nil) -> RefreshRequest? {
+    package func request(
+        of number: AttemptNumber,
+        within fence: RefreshRequestDeadlines? = nil
+    ) -> RefreshRequest? {
         guard let attempt = currentAttempt, attempt.number == number, attempt.phase == .sending,
             let login = renewing
         else { return nil }
@@ -345,7 +348,7 @@ extension Session {
         guard !policy.isShared, let late = revocation(of: outcome) else { return [] }
         guard case .granted(let granted) = outcome else { return endLate(late) }
         // Role credentials cannot be revoked.
-        if policy.roles != .none, granted.tokenType == AWSRoleUse.tokenType {
+        if policy.roles != .none, granted.tokenType == AWSRoleTokens.tokenType {
             return [.erase(granted.accessToken)]
         }
         guard let key = granted.origin?.proofKey, key != login?.proofKey else { return endLate(late) }

@@ -44,7 +44,7 @@ package struct Session: Sendable {
         /// The user has to correct something. The refresh token is kept.
         ///
         /// Next: `refreshing` when requested, after a reload, or every six hours.
-        case suspended(Login, Suspension)
+        case suspended(Login, RefreshSuspension)
     }
 
     /// A login in progress, kept next to the state.

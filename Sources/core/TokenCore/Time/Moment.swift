@@ -25,7 +25,7 @@ package struct Moment: Equatable, Sendable {
 ///
 /// It changes only when the wall clock steps, or when time passes that the boot-time clock does not count, as
 /// in a paused virtual machine.
-package struct ClockOffset: Equatable, Sendable {
+package struct WallClockOffset: Equatable, Sendable {
     /// The largest difference that does not count as a step, 60 seconds.
     ///
     /// Smaller differences are corrections of an accurate clock, or two readings with an interruption in
@@ -41,7 +41,7 @@ package struct ClockOffset: Equatable, Sendable {
     /// Returns the step of the wall clock since `earlier`, or `nil` if there was none.
     ///
     /// A step forward is positive.
-    package func step(since earlier: ClockOffset) -> Duration? {
+    package func step(since earlier: WallClockOffset) -> Duration? {
         let step = seconds - earlier.seconds
         return step > Self.smallestStep || step < .zero - Self.smallestStep ? step : nil
     }

@@ -50,7 +50,7 @@ package struct AssignedAWSRole: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The tokens of a session that are AWS role credentials instead of access tokens.
-package enum AWSRoleUse: Equatable, Sendable {
+package enum AWSRoleTokens: Equatable, Sendable {
     case none
     /// The session's only token: the session is a role.
     case own

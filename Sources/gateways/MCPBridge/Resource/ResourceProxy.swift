@@ -40,7 +40,7 @@ package struct ResourceProxy: Sendable {
             }
         }
         let run = try TokenagentRun(["--show-proxy", address.text])
-        guard let message = run.answer.flatMap({ ListenerMessage($0) }), run.status == 0 else {
+        guard let message = run.answer.flatMap({ ProxyListenerMessage($0) }), run.status == 0 else {
             throw run.failure
         }
         guard let text = message.forwardProxy else { return nil }

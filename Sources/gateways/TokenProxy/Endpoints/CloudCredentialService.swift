@@ -7,10 +7,10 @@ import Text
 /// A server of credential requests in the protocol of a cloud.
 struct CloudCredentialService {
     private let parts: ListenerParts
-    private let kind: ListenerKind
+    private let kind: ProxyListenerKind
     private let rules: EndpointRules
 
-    init(_ parts: ListenerParts, _ kind: ListenerKind, _ rules: EndpointRules) {
+    init(_ parts: ListenerParts, _ kind: ProxyListenerKind, _ rules: EndpointRules) {
         self.parts = parts
         self.kind = kind
         self.rules = rules

@@ -8,7 +8,7 @@ import Text
 struct ListenerDefinition: Equatable, Sendable {
     enum Service: Equatable, Sendable {
         case proxy(ProxyRules)
-        case endpoint(ListenerKind, EndpointRules)
+        case endpoint(ProxyListenerKind, EndpointRules)
         /// The metrics of all listeners.
         case metrics
     }
@@ -26,7 +26,7 @@ struct ListenerDefinition: Equatable, Sendable {
     /// Parses a message.
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured`. The sender has checked the tables before.
-    init(_ message: ListenerMessage) throws(AgentError) {
+    init(_ message: ProxyListenerMessage) throws(AgentError) {
         guard let name = message.name, let kind = message.kind, let session = message.session,
             let address = (message.place ?? message.listen).flatMap(ListenAddress.init)
         else { throw AgentError(.misconfigured, "a listener without name, kind, session or address") }
@@ -76,7 +76,7 @@ struct ProxyRules: Equatable, Sendable {
     let forwardProxy: ForwardProxy?
     let forwardProxyCredentials: ProxyCredentials?
 
-    init?(_ message: ListenerMessage) {
+    init?(_ message: ProxyListenerMessage) {
         guard let upstream = message.upstream.flatMap(UpstreamAddress.init) else { return nil }
         self.upstream = upstream
         paths = PathRules(message.paths ?? [])
@@ -112,7 +112,7 @@ struct EndpointRules: Equatable, Sendable {
     /// The secret that a client must send.
     let secret: [UInt8]
 
-    init(_ message: ListenerMessage) {
+    init(_ message: ProxyListenerMessage) {
         scopes = message.scopes ?? []
         audiences = message.audiences ?? []
         sessionScopes = message.sessionScopes ?? []

@@ -62,7 +62,7 @@ package struct EtcdWatch: Sendable {
         after start: EtcdHeader?,
         _ take: @escaping @Sendable (EtcdWatchEvent) async -> Void
     ) async {
-        var beginning = Beginning(place: start)
+        var beginning = StartRevision(place: start)
         var delay = EtcdWatch.minimumDelay
         // The number of consecutive failures, each at another member.
         var failures = 0
@@ -73,7 +73,7 @@ package struct EtcdWatch: Sendable {
                 await self.follow(from: beginning, at: endpoint, alarm, take)
             }
             guard !Task.isCancelled else { return }
-            beginning = Beginning(
+            beginning = StartRevision(
                 place: end.place,
                 isResumption: end.hasConnected && alarm.hasRung && !end.hasLostHistory
             )
@@ -99,7 +99,7 @@ package struct EtcdWatch: Sendable {
     }
 
     /// The revision from which a watch reports changes.
-    private struct Beginning: Sendable {
+    private struct StartRevision: Sendable {
         /// The last header that the previous watch reported, or `nil` to report changes from now on.
         var place: EtcdHeader?
         /// Whether the previous watch ended only because etcd sent nothing for too long.
@@ -122,7 +122,7 @@ package struct EtcdWatch: Sendable {
     }
 
     private func follow(
-        from start: Beginning,
+        from start: StartRevision,
         at endpoint: EtcdEndpoint,
         _ alarm: InactivityTimeout,
         _ take: @Sendable (EtcdWatchEvent) async -> Void

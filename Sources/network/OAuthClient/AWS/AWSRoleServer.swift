@@ -40,7 +40,7 @@ struct AWSRoleServer: RoleServer {
         let left = credentials.expiration - tools.timekeeper.wallTime
         return GrantedTokens(
             accessToken: try tools.memory.sealing(credentials.members[...], as: .accessToken),
-            tokenType: AWSRoleUse.tokenType,
+            tokenType: AWSRoleTokens.tokenType,
             // If this machine's clock is off, assume the requested lifetime.
             lifetime: left > .zero ? min(left, role.duration) : role.duration,
             requestedAt: requestedAt

@@ -51,7 +51,7 @@ struct AccessPortal: Sendable {
         }
         return GrantedTokens(
             accessToken: try tools.memory.sealing(credentials.members[...], as: .accessToken),
-            tokenType: AWSRoleUse.tokenType,
+            tokenType: AWSRoleTokens.tokenType,
             lifetime: min(life, AWSRole.durations.upperBound),
             requestedAt: requestedAt
         )

@@ -16,7 +16,7 @@ final class ExchangeSecrets: Sendable {
     @TaskLocal static var current: ExchangeSecrets?
 
     /// The names of harmless parameters in requests, and of secret members in responses.
-    struct Names: Sendable {
+    struct ParameterNames: Sendable {
         /// The harmless parameters.
         ///
         /// Every other parameter of a request counts as a secret.
@@ -66,10 +66,10 @@ final class ExchangeSecrets: Sendable {
     /// A login polls and retries, and a server may send any number.
     private static let most = 64
 
-    private let names: Names
+    private let names: ParameterNames
     private let noted = Mutex<[[UInt8]]>([])
 
-    init(_ names: Names) {
+    init(_ names: ParameterNames) {
         self.names = names
     }
 

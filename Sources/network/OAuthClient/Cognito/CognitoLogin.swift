@@ -84,7 +84,7 @@ struct CognitoLogin {
         _ calls: CognitoLoginCalls,
         _ proof: SRPClient?,
         _ password: SecretID
-    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
+    ) async throws(LoginError) -> CognitoLoginCalls.TimedResponse {
         do throws(CognitoErrorResponse) {
             guard let proof else { return try await calls.initiate(password: password) }
             do throws(CognitoErrorResponse) {
@@ -98,7 +98,8 @@ struct CognitoLogin {
         }
     }
 
-    private func challenge(in answer: CognitoLoginCalls.Answer) throws(LoginError) -> CognitoChallenge {
+    private func challenge(in answer: CognitoLoginCalls.TimedResponse) throws(LoginError) -> CognitoChallenge
+    {
         if let challenge = CognitoChallenge(answer.object) { return challenge }
         let message = "the pool returned neither tokens nor a challenge"
         throw .failed(RefreshFailure(kind: .misbehaved, message: message))
@@ -111,7 +112,7 @@ struct CognitoLogin {
         _ calls: CognitoLoginCalls,
         _ proof: SRPClient?,
         _ password: SecretID
-    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
+    ) async throws(LoginError) -> CognitoLoginCalls.TimedResponse {
         switch challenge.name {
         case "PASSWORD_VERIFIER":
             return try await prove(password, to: challenge, calls, proof)
@@ -131,7 +132,7 @@ struct CognitoLogin {
         to challenge: CognitoChallenge,
         _ calls: CognitoLoginCalls,
         _ proof: SRPClient?
-    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
+    ) async throws(LoginError) -> CognitoLoginCalls.TimedResponse {
         let tools = server.tools
         let timestamp = CognitoTimestamp.text(of: tools.timekeeper.wallTime)
         let signature: String?
@@ -167,7 +168,7 @@ struct CognitoLogin {
         _ prompt: String,
         _ parameter: String,
         _ calls: CognitoLoginCalls
-    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
+    ) async throws(LoginError) -> CognitoLoginCalls.TimedResponse {
         var asked = prompt
         var refusal: CognitoErrorResponse?
         for _ in 0..<CognitoLogin.tries {
@@ -190,7 +191,7 @@ struct CognitoLogin {
         to challenge: CognitoChallenge,
         _ parameters: [CognitoLoginCalls.Parameter],
         _ calls: CognitoLoginCalls
-    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
+    ) async throws(LoginError) -> CognitoLoginCalls.TimedResponse {
         do throws(CognitoErrorResponse) {
             return try await calls.respond(to: challenge, parameters)
         } catch {
@@ -206,7 +207,7 @@ struct CognitoLogin {
     // MARK: Grant
 
     private func grant(
-        _ answer: CognitoLoginCalls.Answer,
+        _ answer: CognitoLoginCalls.TimedResponse,
         account: String
     ) throws(LoginError) -> LoginGrant? {
         guard let result = answer.object["AuthenticationResult"]?.object else { return nil }

@@ -11,31 +11,34 @@ struct CognitoLoginCalls {
     /// The user name as entered: a name, an address or a number.
     var username: String
 
-    typealias Parameter = (name: String, value: Value)
+    typealias Parameter = (name: String, value: ParameterValue)
 
     /// A value in the clear, or the name of a sealed one.
-    enum Value {
+    enum ParameterValue {
         case text(String)
         case sealed(SecretID)
     }
 
     /// A response, and the time just before its request was sent.
-    struct Answer {
+    struct TimedResponse {
         var reply: TokenResponseBody
         var requestedAt: Instant
 
         var object: JSONObject { reply.object }
     }
 
-    func initiate(password: SecretID) async throws(CognitoErrorResponse) -> Answer {
+    func initiate(password: SecretID) async throws(CognitoErrorResponse) -> TimedResponse {
         try await initiate("USER_PASSWORD_AUTH", [("PASSWORD", .sealed(password))])
     }
 
-    func initiate(_ proof: SRPClient) async throws(CognitoErrorResponse) -> Answer {
+    func initiate(_ proof: SRPClient) async throws(CognitoErrorResponse) -> TimedResponse {
         try await initiate("USER_SRP_AUTH", [("SRP_A", .text(proof.publicKey))])
     }
 
-    private func initiate(_ flow: String, _ own: [Parameter]) async throws(CognitoErrorResponse) -> Answer {
+    private func initiate(
+        _ flow: String,
+        _ own: [Parameter]
+    ) async throws(CognitoErrorResponse) -> TimedResponse {
         let (reply, requestedAt) = try await endpoint.call(.initiateAuth) { members throws(RefreshFailure) in
             members.add("AuthFlow", flow)
             members.add("ClientId", clientID)
@@ -43,14 +46,14 @@ struct CognitoLoginCalls {
                 try add([("USERNAME", .text(username))] + own, for: username, to: parameters)
             }
         }
-        return Answer(reply: reply, requestedAt: requestedAt)
+        return TimedResponse(reply: reply, requestedAt: requestedAt)
     }
 
     /// Responds to `challenge` with the pool's own name for the user.
     func respond(
         to challenge: CognitoChallenge,
         _ own: [Parameter]
-    ) async throws(CognitoErrorResponse) -> Answer {
+    ) async throws(CognitoErrorResponse) -> TimedResponse {
         let name =
             (challenge.parameters["USERNAME"] ?? challenge.parameters["USER_ID_FOR_SRP"])?.string ?? username
         let (reply, requestedAt) = try await endpoint.call(
@@ -63,7 +66,7 @@ struct CognitoLoginCalls {
                 try add([("USERNAME", .text(name))] + own, for: name, to: parameters)
             }
         }
-        return Answer(reply: reply, requestedAt: requestedAt)
+        return TimedResponse(reply: reply, requestedAt: requestedAt)
     }
 
     private func add(

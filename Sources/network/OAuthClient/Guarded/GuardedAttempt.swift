@@ -14,10 +14,10 @@ final class GuardedAttempt: Sendable {
     /// Where the answer is recorded; `nil`: nowhere.
     let place: ResponseRecording?
     /// Moments that the request must not be later than; `nil`: the transport's own limits.
-    let fence: RefreshDeadlines?
+    let fence: RefreshRequestDeadlines?
     private let keeper: (any ResponseRecordingProviding)?
 
-    init(session: SessionName, fence: RefreshDeadlines?, keeper: (any ResponseRecordingProviding)?) {
+    init(session: SessionName, fence: RefreshRequestDeadlines?, keeper: (any ResponseRecordingProviding)?) {
         self.session = session
         self.fence = fence
         self.keeper = keeper

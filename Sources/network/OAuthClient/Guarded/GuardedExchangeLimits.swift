@@ -18,7 +18,7 @@ struct GuardedExchangeLimits: Equatable, Sendable {
     static let lastWord = Duration.seconds(2)
 
     /// The moments of `fence`, or else those that lie `left` from now.
-    init(_ fence: RefreshDeadlines?, left: Duration) {
+    init(_ fence: RefreshRequestDeadlines?, left: Duration) {
         let latest = hardening_boot_clock() + max(.zero, left).saturatedNanoseconds
         end = min(fence?.endBefore.nanoseconds ?? latest, latest)
         arriveBefore = min(fence?.arriveBefore.nanoseconds ?? end, end)

@@ -30,7 +30,7 @@ struct JSONErrorResponse: Equatable, Sendable {
     }
 }
 
-extension JSONRules {
+extension JSONBackEndDialect {
     /// Returns whether `object` is an error response, regardless of its HTTP status.
     func isRefusal(_ object: JSONObject, _ purpose: JSONPurpose) -> Bool {
         let paths = responses(to: purpose).paths
@@ -71,7 +71,7 @@ extension JSONRules {
         let refusal = JSONErrorResponse(object, at: responses(to: purpose).paths)
         if let over = sessionOver(refusal, purpose, status: reply.status, from: server) { return over }
         let code = refusal.codes.first
-        if let code, JSONRules.sharedCodes.contains(code) {
+        if let code, JSONBackEndDialect.sharedCodes.contains(code) {
             answer.error = ReportedOAuthError(code: code, description: refusal.description)
             return FailureClassification.classify(answer, from: server)
         }
@@ -102,7 +102,7 @@ extension JSONRules {
         let over = ownList ?? logoutCodes
         let known = refusal.codes.first { over.contains($0) || ownList == nil && refreshCodes.contains($0) }
         let isListed = known.map(over.contains) ?? false
-        guard refusal.requiresReauth || isListed && JSONRules.isFinal(status) else { return nil }
+        guard refusal.requiresReauth || isListed && JSONBackEndDialect.isFinal(status) else { return nil }
         let code = known ?? refusal.codes.first ?? responses.loginDemand
         return RefreshFailure(
             kind: .sessionOver,

@@ -19,7 +19,7 @@ struct JSONLogin {
     private static let codeRefusals = [400, 401, 403, 422]
 
     var backEnd: JSONBackEnd { server.backEnd }
-    private var names: JSONRules.CredentialNames { server.backEnd.rules.credentials }
+    private var names: JSONBackEndDialect.CredentialNames { server.backEnd.rules.credentials }
     var memory: SealedMemory { server.tools.memory }
 
     func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {

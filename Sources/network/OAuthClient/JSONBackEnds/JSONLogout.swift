@@ -9,7 +9,7 @@ struct JSONLogout {
     var tokens: RevocationRequest
 
     private var tools: ServerDependencies { server.tools }
-    private var rules: JSONRules { server.backEnd.rules }
+    private var rules: JSONBackEndDialect { server.backEnd.rules }
 
     func run() async -> RevocationOutcome {
         guard tokens.accessToken != nil || tokens.refreshToken != nil else { return .nothing }

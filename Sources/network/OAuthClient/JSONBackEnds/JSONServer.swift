@@ -32,7 +32,7 @@ struct JSONServer: AuthorizationServer {
         get async { await constants.held }
     }
 
-    private var rules: JSONRules { backEnd.rules }
+    private var rules: JSONBackEndDialect { backEnd.rules }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
         do throws(RefreshRequestError) {

@@ -108,7 +108,7 @@ final class AuthorizationTransaction: Sendable {
     }
 
     /// The meaning of a redirect for the login.
-    enum Redirect: Equatable, Sendable {
+    enum ReceivedRedirect: Equatable, Sendable {
         /// The first redirect with the right `state`.
         case response(Response)
         /// A later one, for example because the user has clicked twice.
@@ -118,7 +118,7 @@ final class AuthorizationTransaction: Sendable {
     }
 
     /// Reads the parameters of a redirect.
-    func read(_ query: some StringProtocol) -> Redirect {
+    func read(_ query: some StringProtocol) -> ReceivedRedirect {
         let pairs = FormEncoding.pairs(of: query)
         let parameters = pairs.compactMap(\.self)
         guard let given = AuthorizationTransaction.single("state", in: parameters), isOurs(given) else {

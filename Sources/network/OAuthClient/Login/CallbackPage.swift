@@ -23,7 +23,7 @@ struct CallbackPage {
     var command: String?
 
     /// Creates the page that shows the outcome of a login.
-    init(_ ending: BrowserLoginResult) {
+    init(_ ending: LoginResultForBrowser) {
         let known: [(name: String, value: String)] = [
             ("Session", ending.session), ("Account", ending.account ?? ""), ("Server", ending.server),
         ]

@@ -118,7 +118,7 @@ final class LoopbackListener: Sendable {
     }
 
     /// Shows the outcome in the browser, now or when the browser asks, and then closes the listener.
-    func show(_ ending: BrowserLoginResult) {
+    func show(_ ending: LoginResultForBrowser) {
         coordinator.end(ending)
         coordinator.eventLoop.scheduleTask(in: coordinator.limits.shutdownTimeout) { [weak self] in
             self?.closeNow()
@@ -225,7 +225,7 @@ final class CallbackCoordinator: Sendable {
     let outcomePath = "/outcome/\(RandomText.make())"
     private let contents = Mutex(Contents())
     private let promise: EventLoopPromise<AuthorizationTransaction.Response>
-    private let ending: EventLoopPromise<BrowserLoginResult>
+    private let ending: EventLoopPromise<LoginResultForBrowser>
     private let shown: EventLoopPromise<Void>
 
     init(limits: LoopbackListener.Limits, eventLoop: any EventLoop) {
@@ -268,14 +268,14 @@ final class CallbackCoordinator: Sendable {
     }
 
     /// Records that the login has ended.
-    func end(_ ending: BrowserLoginResult) {
+    func end(_ ending: LoginResultForBrowser) {
         self.ending.succeed(ending)
     }
 
     /// Calls `body` when the login has ended, or with `nil` if the listener is closed before.
     ///
     /// Confined to the event loop.
-    func whenEnded(_ body: @escaping (BrowserLoginResult?) -> Void) {
+    func whenEnded(_ body: @escaping (LoginResultForBrowser?) -> Void) {
         ending.futureResult.assumeIsolated().whenComplete { body(try? $0.get()) }
     }
 
@@ -309,7 +309,7 @@ final class CallbackCoordinator: Sendable {
     }
 
     /// Returns the meaning of `query` for the pending login.
-    func read(_ query: String) -> AuthorizationTransaction.Redirect {
+    func read(_ query: String) -> AuthorizationTransaction.ReceivedRedirect {
         contents.withLock { $0.transaction }?.read(query) ?? .foreign
     }
 

@@ -304,7 +304,7 @@ package final class AuthorizationServers: AuthorizationServing {
             }
         return RedactingServer(
             server: server,
-            names: ExchangeSecrets.Names(profile.kind, profile.dialect),
+            names: ExchangeSecrets.ParameterNames(profile.kind, profile.dialect),
             memory: tools.memory
         )
     }

@@ -12,7 +12,7 @@ import TokenCore
 /// this type before anything is kept, shown or logged.
 struct RedactingServer: AuthorizationServer {
     let server: any AuthorizationServer
-    let names: ExchangeSecrets.Names
+    let names: ExchangeSecrets.ParameterNames
     let memory: SealedMemory
 
     var profile: ServerProfile { server.profile }
@@ -124,7 +124,7 @@ private struct RedactingPrompter: LoginPrompting {
         }
     }
 
-    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async {
+    func whenEnded(_ show: @escaping @Sendable (LoginResultForBrowser) -> Void) async {
         await conversation.whenEnded(show)
     }
 

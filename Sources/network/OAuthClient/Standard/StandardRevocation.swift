@@ -191,14 +191,14 @@ struct StandardRevocation {
     }
 
     /// The parameter that a public client adds if the server rejects its first request.
-    private enum RetryCredential {
+    private enum FallbackAuthentication {
         /// An access token of the same user.
         case bearer(SecretID)
         /// An empty client secret, which means the same as none (RFC 6749 §2.3.1).
         case emptySecret
     }
 
-    private func addition(after reply: ServerResponse) -> RetryCredential? {
+    private func addition(after reply: ServerResponse) -> FallbackAuthentication? {
         if reply.status == 401 { return tokens.accessToken.map { .bearer($0) } }
         let error = reply.jsonObject.flatMap { ReportedOAuthError($0) }
         return reply.status == 400 && error?.code.bytewise == "invalid_request" ? .emptySecret : nil
@@ -210,7 +210,7 @@ struct StandardRevocation {
         to url: EndpointURL,
         _ metadata: ServerMetadata,
         _ authentication: ClientAuthentication,
-        _ addition: RetryCredential?,
+        _ addition: FallbackAuthentication?,
         _ limit: Duration
     ) async throws(RefreshFailure) -> ServerResponse {
         let form = FormBody()

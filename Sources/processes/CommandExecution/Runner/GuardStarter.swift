@@ -30,7 +30,7 @@ package struct GuardStarter: Sendable {
 
     /// Starts serving on a separate thread.
     package func begin() {
-        guard CommandRunnerProcess.isAgent(at: door) else { return }
+        guard CommandRunnerServer.isAgent(at: door) else { return }
         // No program may inherit the descriptor, because the agent could then not detect the end of this
         // process.
         _ = fcntl(door, F_SETFD, FD_CLOEXEC)

@@ -99,7 +99,7 @@ package struct TableReader {
     }
 
     /// The keys of this table with hashes of their values, except `client_secret`.
-    package var written: WrittenKeys { WrittenKeys(table, without: "client_secret") }
+    package var written: TableValueHashes { TableValueHashes(table, without: "client_secret") }
 
     // MARK: Values
 

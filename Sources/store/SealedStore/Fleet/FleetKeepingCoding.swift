@@ -12,16 +12,16 @@ import TokenCore
 /// answer    header of the parent | intent | u64 mark | u64 cluster | u8 0 or 1, u64 cluster it is stored in
 /// place | attempt | u8 count × (attempt | u32 length, sealed tokens)
 /// ```
-private struct FleetStateFlags: OptionSet {
+private struct SessionFleetStateFlags: OptionSet {
     let rawValue: UInt8
 
-    static let record = FleetStateFlags(rawValue: 1)
-    static let answer = FleetStateFlags(rawValue: 2)
-    static let place = FleetStateFlags(rawValue: 4)
-    static let attempt = FleetStateFlags(rawValue: 8)
-    static let news = FleetStateFlags(rawValue: 16)
-    static let restored = FleetStateFlags(rawValue: 32)
-    static let sending = FleetStateFlags(rawValue: 64)
+    static let record = SessionFleetStateFlags(rawValue: 1)
+    static let answer = SessionFleetStateFlags(rawValue: 2)
+    static let place = SessionFleetStateFlags(rawValue: 4)
+    static let attempt = SessionFleetStateFlags(rawValue: 8)
+    static let news = SessionFleetStateFlags(rawValue: 16)
+    static let restored = SessionFleetStateFlags(rawValue: 32)
+    static let sending = SessionFleetStateFlags(rawValue: 64)
 
     init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -43,7 +43,7 @@ private struct FleetStateFlags: OptionSet {
 extension [UInt8] {
     mutating func append(_ keeping: SessionFleetState) {
         append(integer: keeping.epoch)
-        append(FleetStateFlags(keeping).rawValue)
+        append(SessionFleetStateFlags(keeping).rawValue)
         if let record = keeping.memory.record { append(record) }
         if let sending = keeping.memory.sending {
             append(sending.parent)
@@ -73,7 +73,7 @@ extension [UInt8] {
 extension ByteReader {
     mutating func fleetKeeping() throws(RecordError) -> SessionFleetState {
         let epoch = try integer(UInt32.self)
-        let kept = FleetStateFlags(rawValue: try integer())
+        let kept = SessionFleetStateFlags(rawValue: try integer())
         var memory = FleetPersistentState()
         memory.isUnpublished = kept.contains(.news)
         memory.isRestored = kept.contains(.restored)

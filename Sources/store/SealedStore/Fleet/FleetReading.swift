@@ -77,7 +77,7 @@ extension FleetRecords {
         _ values: FleetRecordValues,
         of session: SessionName,
         since: UInt32 = 0,
-        at clock: FleetClockReading
+        at clock: EtcdClockReading
     ) throws(FleetValueError) -> OpenedFleetRecord {
         switch keys.role {
         case .keeper: try openAsKeeper(values, session, since, clock)
@@ -89,7 +89,7 @@ extension FleetRecords {
         _ values: FleetRecordValues,
         _ session: SessionName,
         _ since: UInt32,
-        _ clock: FleetClockReading
+        _ clock: EtcdClockReading
     ) throws(FleetValueError) -> OpenedFleetRecord {
         let (value, header) = try parsed(values.access, .access, session)
         try checkAge(of: value, since)
@@ -102,7 +102,7 @@ extension FleetRecords {
         _ values: FleetRecordValues,
         _ session: SessionName,
         _ since: UInt32,
-        _ clock: FleetClockReading
+        _ clock: EtcdClockReading
     ) throws(FleetValueError) -> OpenedFleetRecord {
         let (value, header) = try parsed(values.record, .record, session)
         try checkAge(of: value, since)
@@ -129,7 +129,7 @@ extension FleetRecords {
         under key: FleetEtcdKey,
         of session: SessionName,
         since: UInt32 = 0,
-        at clock: FleetClockReading
+        at clock: EtcdClockReading
     ) throws(FleetValueError) -> OpenedLateResponse {
         let value = try FleetValue(bytes, under: key)
         guard key.name == names.name(of: session), case .late(let late) = value.clear,
@@ -147,7 +147,7 @@ extension FleetRecords {
         kept bytes: [UInt8],
         of attempt: AttemptID,
         _ session: SessionName,
-        at clock: FleetClockReading
+        at clock: EtcdClockReading
     ) throws(FleetValueError) -> FleetSessionContent {
         let value = try FleetValue(bytes, under: key(.kept(attempt), session))
         return try wholeContent(of: value, .kept(attempt), session, clock)
@@ -157,7 +157,7 @@ extension FleetRecords {
         of value: FleetValue,
         _ kind: FleetEtcdKey.Kind,
         _ session: SessionName,
-        _ clock: FleetClockReading
+        _ clock: EtcdClockReading
     ) throws(FleetValueError) -> FleetSessionContent {
         guard let content = try content(of: value, kind, session, clock).content else {
             throw .malformed("it is incomplete")
@@ -266,7 +266,7 @@ extension FleetRecords {
         of value: FleetValue,
         _ kind: FleetEtcdKey.Kind,
         _ session: SessionName,
-        _ clock: FleetClockReading
+        _ clock: EtcdClockReading
     ) throws(FleetValueError) -> FleetContentReader {
         let key = key(kind, session)
         // Values for readers contain no long-lived secret: reject one that does, even if it is genuine.

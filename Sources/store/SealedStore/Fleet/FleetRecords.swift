@@ -79,7 +79,7 @@ package struct FleetRecords: Sendable {
         _ header: FleetHeader,
         _ content: FleetSessionContent?,
         of session: SessionName,
-        at clock: FleetClockReading
+        at clock: EtcdClockReading
     ) throws(StorageFailure) -> FleetRecordValues {
         let content = header.status == .out ? nil : content
         // Use one epoch for both values, even if another host activates a new one meanwhile.
@@ -112,7 +112,7 @@ package struct FleetRecords: Sendable {
         _ late: LateResponse,
         _ content: FleetSessionContent,
         of session: SessionName,
-        at clock: FleetClockReading
+        at clock: EtcdClockReading
     ) throws(StorageFailure) -> [UInt8] {
         try value(content, .late(late), late.kind, of: session, at: clock)
     }
@@ -124,7 +124,7 @@ package struct FleetRecords: Sendable {
         _ content: FleetSessionContent,
         of attempt: AttemptID,
         _ session: SessionName,
-        at clock: FleetClockReading
+        at clock: EtcdClockReading
     ) throws(StorageFailure) -> [UInt8] {
         try value(content, .kept, .kept(attempt), of: session, at: clock)
     }
@@ -134,7 +134,7 @@ package struct FleetRecords: Sendable {
         _ clear: FleetClearPart,
         _ kind: FleetEtcdKey.Kind,
         of session: SessionName,
-        at clock: FleetClockReading
+        at clock: EtcdClockReading
     ) throws(StorageFailure) -> [UInt8] {
         try fitting(content, of: session) { content throws(StorageFailure) in
             let value = try seal(content?.part(.all), clear, kind, of: session, keys.epoch, at: clock)
@@ -183,7 +183,7 @@ package struct FleetRecords: Sendable {
         _ kind: FleetEtcdKey.Kind,
         of session: SessionName,
         _ epoch: UInt32,
-        at clock: FleetClockReading
+        at clock: EtcdClockReading
     ) throws(StorageFailure) -> [UInt8] {
         let key = key(kind, session)
         let plaintext = try FleetContentWriter.encode(

@@ -15,7 +15,7 @@ package struct FleetSessionContent: Equatable, Sendable {
 }
 
 /// The part of the content that goes into a value.
-enum FleetPart {
+enum FleetContentPart {
     /// The part for keepers: everything but the access tokens, which are in the value for readers.
     case keepers
     /// The part for readers: access tokens and displayed data, but nothing that is usable at the token
@@ -26,7 +26,7 @@ enum FleetPart {
 }
 
 extension FleetSessionContent {
-    func part(_ part: FleetPart) -> FleetSessionContent {
+    func part(_ part: FleetContentPart) -> FleetSessionContent {
         var content = self
         // This state belongs to each host alone.
         content.snapshot.fleet = nil
@@ -74,7 +74,7 @@ struct FleetContentWriter: ~Copyable {
         _ session: SessionName,
         _ content: FleetSessionContent?,
         secrets memory: SealedMemory,
-        at clock: FleetClockReading,
+        at clock: EtcdClockReading,
         under sealing: any SecretSealing
     ) throws(StorageFailure) -> WipedBytes {
         var writer = FleetContentWriter()
@@ -119,7 +119,7 @@ struct FleetContentReader {
         _ bytes: UnsafeRawBufferPointer,
         of session: SessionName,
         secrets memory: SealedMemory,
-        at clock: FleetClockReading,
+        at clock: EtcdClockReading,
         under sealing: (any SecretSealing)?
     ) throws(RecordError) {
         do {
@@ -148,7 +148,7 @@ struct FleetContentReader {
         _ content: UnsafeRawBufferPointer,
         _ session: SessionName,
         _ memory: SealedMemory,
-        _ clock: FleetClockReading,
+        _ clock: EtcdClockReading,
         _ sealing: (any SecretSealing)?
     ) throws {
         var reader = unsafe ByteReader(content)

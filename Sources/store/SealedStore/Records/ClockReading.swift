@@ -17,7 +17,7 @@ struct ClockReading: Equatable, Sendable {
     /// Whether the wall clock is etcd's, which all hosts of a fleet use.
     var isOfManyHosts: Bool { tolerance > .zero }
 
-    var offset: ClockOffset { ClockOffset(Moment(now: now, wallTime: wallTime)) }
+    var offset: WallClockOffset { WallClockOffset(Moment(now: now, wallTime: wallTime)) }
 
     /// Translates `instant` to the clock of this reading.
     ///

@@ -8,7 +8,7 @@ struct RecordLedger {
     let files: RecordFiles
     let memory: SealedMemory
     var ring: KeyRing
-    var entries: [SessionName: RecordEntry]
+    var entries: [SessionName: RecordLedgerEntry]
     var manifest: Manifest
     /// The number of durable commits that the manifest file does not contain yet.
     var unnoted = 0
@@ -21,7 +21,7 @@ struct RecordLedger {
         _ snapshot: SessionSnapshot,
         at clock: @escaping @Sendable () -> ClockReading
     ) throws(StorageFailure) {
-        var entry = entries[session] ?? RecordEntry(id: .random())
+        var entry = entries[session] ?? RecordLedgerEntry(id: .random())
         let attempt = snapshot.fleet?.memory.sending?.intent.attempt
         if try resumeReservation(of: &entry, for: attempt) {
             prepareAnswer(&entry, clock)
@@ -36,7 +36,7 @@ struct RecordLedger {
         do throws(StoreFileError) {
             let file = try files.reserve(entry.id, intent, half: half, replacing: entry.hasStaleReservation)
             entry.hasStaleReservation = false
-            entry.reservation = RecordEntry.Reservation(
+            entry.reservation = RecordLedgerEntry.Reservation(
                 file: file,
                 half: half,
                 generation: entry.generation,
@@ -60,7 +60,7 @@ struct RecordLedger {
     /// Sets up the recording of the response to the reserved attempt, and finds a response that was recorded
     /// for an earlier attempt.
     private func prepareAnswer(
-        _ entry: inout RecordEntry,
+        _ entry: inout RecordLedgerEntry,
         _ clock: @escaping @Sendable () -> ClockReading,
         _ fresh: OpenFile? = nil
     ) {
@@ -89,7 +89,7 @@ struct RecordLedger {
         entries[session]?.reservation?.answer
     }
 
-    private func removeAnswer(of entry: inout RecordEntry) {
+    private func removeAnswer(of entry: inout RecordLedgerEntry) {
         guard entry.mayHaveAnswer else { return }
         entry.mayHaveAnswer = false
         files.removeAnswer(of: entry.id)
@@ -99,7 +99,7 @@ struct RecordLedger {
     ///
     /// In a fleet, the intent names the attempt, so another attempt requires another intent.
     private func resumeReservation(
-        of entry: inout RecordEntry,
+        of entry: inout RecordLedgerEntry,
         for attempt: AttemptID?
     ) throws(StorageFailure) -> Bool {
         guard let reservation = entry.reservation else { return false }
@@ -128,7 +128,7 @@ struct RecordLedger {
         _ snapshot: SessionSnapshot,
         at clock: ClockReading
     ) -> CommitDurability {
-        var entry = entries[session] ?? RecordEntry(id: .random())
+        var entry = entries[session] ?? RecordLedgerEntry(id: .random())
         defer { entries[session] = entry }
         do throws(StorageFailure) {
             let sealer = sealer
@@ -146,14 +146,14 @@ struct RecordLedger {
     /// A file whose flush failed is never flushed again; the next attempt uses another inode and a higher
     /// generation.
     mutating func write(
-        _ entry: inout RecordEntry,
-        _ seal: (RecordEntry) throws(StorageFailure) -> [UInt8]
+        _ entry: inout RecordLedgerEntry,
+        _ seal: (RecordLedgerEntry) throws(StorageFailure) -> [UInt8]
     ) throws(StorageFailure) {
         if try commitIntoReservation(&entry, seal) { return }
         entry.generation += 1
         let sealed = try seal(entry)
         let half = RecordFiles.half(for: sealed)
-        entry.pending = RecordEntry.PendingCommit(
+        entry.pending = RecordLedgerEntry.PendingCommit(
             sealed: sealed,
             half: half,
             generation: entry.generation,
@@ -168,8 +168,8 @@ struct RecordLedger {
     ///
     /// If the write fails, the reservation cannot be used any more.
     private mutating func commitIntoReservation(
-        _ entry: inout RecordEntry,
-        _ seal: (RecordEntry) throws(StorageFailure) -> [UInt8]
+        _ entry: inout RecordLedgerEntry,
+        _ seal: (RecordLedgerEntry) throws(StorageFailure) -> [UInt8]
     ) throws(StorageFailure) -> Bool {
         guard let reservation = entry.reservation else { return false }
         entry.reservation = nil
@@ -190,7 +190,7 @@ struct RecordLedger {
     }
 
     /// Writes the pending commit of `entry`, which the disk rejected before.
-    mutating func writePending(_ entry: inout RecordEntry) throws(StorageFailure) {
+    mutating func writePending(_ entry: inout RecordLedgerEntry) throws(StorageFailure) {
         guard let pending = entry.pending else { return }
         do throws(StoreFileError) {
             try files.replace(
@@ -206,7 +206,8 @@ struct RecordLedger {
         reachedDisk(&entry, pending.generation, pending.epoch)
     }
 
-    private mutating func reachedDisk(_ entry: inout RecordEntry, _ generation: UInt64, _ epoch: UInt32) {
+    private mutating func reachedDisk(_ entry: inout RecordLedgerEntry, _ generation: UInt64, _ epoch: UInt32)
+    {
         if entry.pending?.isInLifeboat == true { files.removeLifeboat(of: entry.id) }
         entry.pending = nil
         entry.epoch = epoch
@@ -217,7 +218,7 @@ struct RecordLedger {
     }
 
     /// Writes a commit that the disk rejected into the lifeboat, or keeps it in memory.
-    private func rescue(_ entry: inout RecordEntry, _ failure: StorageFailure) -> CommitDurability {
+    private func rescue(_ entry: inout RecordLedgerEntry, _ failure: StorageFailure) -> CommitDurability {
         guard let pending = entry.pending else { return .memoryOnly(failure) }
         entry.pending?.failure = failure
         do throws(StoreFileError) {

@@ -18,7 +18,7 @@ struct RecordSealer {
     func seal(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
-        _ entry: RecordEntry,
+        _ entry: RecordLedgerEntry,
         _ phase: RecordHeader.ContentKind,
         at clock: ClockReading
     ) throws(StorageFailure) -> [UInt8] {
@@ -37,7 +37,7 @@ struct RecordSealer {
     func sealedContent(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
-        _ entry: RecordEntry,
+        _ entry: RecordLedgerEntry,
         _ phase: RecordHeader.ContentKind,
         at clock: ClockReading
     ) throws(StorageFailure) -> [UInt8] {
@@ -52,11 +52,11 @@ struct RecordSealer {
     }
 
     /// Returns the record of a logout.
-    func tombstone(_ entry: RecordEntry) -> [UInt8] {
+    func tombstone(_ entry: RecordLedgerEntry) -> [UInt8] {
         RecordSealing.seal(WipedBytes(), header(entry, .tombstone), under: ring.current)
     }
 
-    private func header(_ entry: RecordEntry, _ phase: RecordHeader.ContentKind) -> RecordHeader {
+    private func header(_ entry: RecordLedgerEntry, _ phase: RecordHeader.ContentKind) -> RecordHeader {
         RecordHeader(
             vault: ring.vault,
             record: entry.id,

@@ -16,7 +16,7 @@ struct RecordInspector {
     let files: RecordFiles
     let reader: RecordReader
     /// The commits that the disk rejected before the store was locked.
-    let parked: [RandomID: RecordEntry.PendingCommit]
+    let parked: [RandomID: RecordLedgerEntry.PendingCommit]
 
     func surveys(of traces: ArraySlice<FoundRecordFiles>) -> [RecordSurvey] {
         traces.map { trace in

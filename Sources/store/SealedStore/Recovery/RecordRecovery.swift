@@ -13,9 +13,9 @@ struct RecordRecovery {
     let files: RecordFiles
     let reader: RecordReader
     /// The commits that the disk rejected before the store was locked.
-    let parked: [RandomID: RecordEntry.PendingCommit]
+    let parked: [RandomID: RecordLedgerEntry.PendingCommit]
     private(set) var manifest: Manifest
-    private(set) var entries: [SessionName: RecordEntry] = [:]
+    private(set) var entries: [SessionName: RecordLedgerEntry] = [:]
     private(set) var loaded = LoadedSessions()
     /// Whether files were renamed or removed, so that the directory must be flushed once.
     private var changedNames = false
@@ -27,7 +27,7 @@ struct RecordRecovery {
     init(
         files: RecordFiles,
         reader: RecordReader,
-        parked: [RandomID: RecordEntry.PendingCommit],
+        parked: [RandomID: RecordLedgerEntry.PendingCommit],
         manifest: Manifest
     ) {
         self.files = files
@@ -126,7 +126,7 @@ struct RecordRecovery {
         let isCurrent = isIntent ? chosen.header.generation > seen : chosen.header.generation >= seen
         guard isCurrent else { return refuse(chosen, expected: seen) }
         guard let content = chosen.content else { return finishLogout(record) }
-        var entry = RecordEntry(
+        var entry = RecordLedgerEntry(
             id: record,
             generation: chosen.header.generation,
             epoch: survey.commit?.epoch ?? chosen.header.epoch,
@@ -138,7 +138,7 @@ struct RecordRecovery {
     }
 
     /// Makes the file with the newest commit the record, and removes the files that it replaces.
-    private mutating func putInPlace(_ entry: inout RecordEntry, _ survey: RecordSurvey) {
+    private mutating func putInPlace(_ entry: inout RecordLedgerEntry, _ survey: RecordSurvey) {
         do throws(StoreFileError) {
             if survey.replacementIsStale {
                 try files.directory.unlink(RecordFiles.Role.replacement.name(of: entry.id))
@@ -212,7 +212,7 @@ struct RecordRecovery {
     }
 
     /// Adds the session, unless another record contains a later login of the same session.
-    private mutating func add(_ session: LoadedSession, _ entry: RecordEntry) {
+    private mutating func add(_ session: LoadedSession, _ entry: RecordLedgerEntry) {
         guard let place = places[session.name], let other = entries[session.name] else {
             places[session.name] = loaded.sessions.count
             loaded.sessions.append(session)

@@ -32,7 +32,7 @@ struct RecordSurvey {
     private(set) var replacementIsStale = false
     private(set) var lifeboatIsStale = false
     /// The commit in the lifeboat or in memory, ready to be written to the disk.
-    private(set) var lifeboatCommit: RecordEntry.PendingCommit?
+    private(set) var lifeboatCommit: RecordLedgerEntry.PendingCommit?
     private(set) var faults: [(name: String, fault: RecordError)] = []
     /// The names of files to which nothing was written yet.
     private(set) var blank: [String] = []
@@ -51,7 +51,7 @@ struct RecordSurvey {
     mutating func examine(
         _ roles: Set<RecordFiles.Role>,
         hasLifeboat: Bool,
-        parked: RecordEntry.PendingCommit?
+        parked: RecordLedgerEntry.PendingCommit?
     ) {
         hasAnswer = roles.contains(.answer)
         if roles.contains(.record) { examineRecord() }
@@ -114,7 +114,7 @@ struct RecordSurvey {
             let opened = try reader.commit(in: file, of: record)
             consider(opened, .lifeboat)
             guard place == .lifeboat else { return }
-            lifeboatCommit = RecordEntry.PendingCommit(
+            lifeboatCommit = RecordLedgerEntry.PendingCommit(
                 sealed: try bytes(of: file, opened.half),
                 half: opened.half,
                 generation: opened.header.generation,
@@ -127,7 +127,7 @@ struct RecordSurvey {
         }
     }
 
-    private mutating func examine(_ parked: RecordEntry.PendingCommit) {
+    private mutating func examine(_ parked: RecordLedgerEntry.PendingCommit) {
         do throws(RecordError) {
             let (header, _) = try RecordHeader.parse(parked.sealed)
             let content = try reader.content(of: parked.sealed, record)

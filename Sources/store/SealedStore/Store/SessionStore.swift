@@ -20,11 +20,11 @@ package final class SessionStore: SessionStoring {
         /// The registered clients, or `nil` if they were not read since the store was unlocked.
         var registrations: [ClientRegistration]?
         /// The commits that the disk rejected before the store was locked, still sealed.
-        var parked: [RandomID: RecordEntry.PendingCommit] = [:]
+        var parked: [RandomID: RecordLedgerEntry.PendingCommit] = [:]
         /// The number of consecutive rounds of ``SessionStore/maintain()`` that left something unwritten.
         var failedRounds = 0
         /// The state of the counter that reveals an old copy of the store, or `nil` if there is no counter.
-        var counter: CounterState?
+        var counter: CounterIncrementSchedule?
         var isClosed = false
     }
 

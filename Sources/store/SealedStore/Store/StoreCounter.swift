@@ -19,7 +19,7 @@ extension SessionStore {
             case .notConfigured: break
             case .unusable(let reason): return .counterUnusable(reason: reason)
             case .value(let counter):
-                work.counter = CounterState(counter: counter, stored: nil)
+                work.counter = CounterIncrementSchedule(counter: counter, stored: nil)
                 recordGenerations(&work, announcing: true)
                 publish(work)
             }

@@ -61,8 +61,8 @@ extension RecordLedger {
         entries.filter { $0.value.pending != nil }.map(\.key).sorted()
     }
 
-    var pendingCommits: [RandomID: RecordEntry.PendingCommit] {
-        var commits: [RandomID: RecordEntry.PendingCommit] = [:]
+    var pendingCommits: [RandomID: RecordLedgerEntry.PendingCommit] {
+        var commits: [RandomID: RecordLedgerEntry.PendingCommit] = [:]
         for entry in entries.values { commits[entry.id] = entry.pending }
         return commits
     }
@@ -104,7 +104,7 @@ extension RecordLedger {
     }
 }
 
-extension RecordEntry {
+extension RecordLedgerEntry {
     /// Whether no refresh is in flight and nothing waits to be written.
     fileprivate var isIdle: Bool { reservation == nil && pending == nil && !hasStaleReservation }
 }

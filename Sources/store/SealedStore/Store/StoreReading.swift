@@ -22,7 +22,7 @@ extension SessionStore {
 
 extension RecordReader {
     /// Returns the newest commit of `entry`, even if it is not on the disk yet, or `nil` if it does not open.
-    fileprivate func latest(_ entry: RecordEntry, in files: RecordFiles) -> OpenedRecord.Content? {
+    fileprivate func latest(_ entry: RecordLedgerEntry, in files: RecordFiles) -> OpenedRecord.Content? {
         if let pending = entry.pending { return try? content(of: pending.sealed, entry.id) }
         guard let file = try? files.directory.open(RecordFiles.Role.record.name(of: entry.id)) else {
             return nil

@@ -195,7 +195,7 @@ extension SessionStore {
         if manifest.counter != nil, verdict.counter == nil { ledger.unnoted += 1 }
         work.parked = [:]
         work.ledger = ledger
-        work.counter = CounterState(verdict, stored: manifest.counter)
+        work.counter = CounterIncrementSchedule(verdict, stored: manifest.counter)
         recordGenerations(&work)
         publish(work)
         return LoadedSessions(sessions: recovery.loaded.sessions, problems: problems, counter: verdict)

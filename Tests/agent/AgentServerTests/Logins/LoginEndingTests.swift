@@ -11,9 +11,9 @@ import TokenCore
 @Suite(.timeLimit(.minutes(10)))
 struct LoginEndingTests {
     private final class Page: Sendable {
-        private let endings = Mutex<[BrowserLoginResult]>([])
-        var shown: [BrowserLoginResult] { endings.withLock { $0 } }
-        func show(_ ending: BrowserLoginResult) { endings.withLock { $0.append(ending) } }
+        private let endings = Mutex<[LoginResultForBrowser]>([])
+        var shown: [LoginResultForBrowser] { endings.withLock { $0 } }
+        func show(_ ending: LoginResultForBrowser) { endings.withLock { $0.append(ending) } }
     }
 
     /// A login that has begun, with a page that waits for its end.

@@ -76,7 +76,7 @@ struct LoginRoleTests {
 
     @Test func `a session that is a role has no other, and another session none`() async throws {
         let agent = try await Self.loggedIn { configuration, _ in
-            configuration.sessions[AgentHarness.work]?.policy.roles = AWSRoleUse.none
+            configuration.sessions[AgentHarness.work]?.policy.roles = AWSRoleTokens.none
         }
         let own = try await agent.aws("home", Self.role)
         #expect(own.status == 400 && own.body.contains("tokenctl aws home"), "\(own.body)")
@@ -181,7 +181,7 @@ extension AgentHarness {
     /// Credentials that live an hour.
     fileprivate func credentials(_ members: String) throws -> GrantedTokens {
         var tokens = try granted(members)
-        tokens.tokenType = AWSRoleUse.tokenType
+        tokens.tokenType = AWSRoleTokens.tokenType
         return tokens
     }
 

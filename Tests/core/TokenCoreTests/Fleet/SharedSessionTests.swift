@@ -37,7 +37,7 @@ import Text
     @Test func `the moments of a grant are passed on to who sends the request`() throws {
         var (script, attempt) = try Self.due()
         let until = script.moment.now + .seconds(6)
-        let fence = RefreshDeadlines(
+        let fence = RefreshRequestDeadlines(
             sendBefore: until,
             arriveBefore: until + .seconds(20),
             endBefore: until + .seconds(30)

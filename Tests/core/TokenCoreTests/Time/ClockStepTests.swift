@@ -16,7 +16,7 @@ struct ClockStepTests {
                 now: start.now + .seconds(seconds),
                 wallTime: start.wallTime + .seconds(wall)
             )
-            return ClockOffset(later).step(since: ClockOffset(start))
+            return WallClockOffset(later).step(since: WallClockOffset(start))
         }
         #expect(step(3600, wall: 3600) == nil)
         #expect(step(3600, wall: 3660) == nil)
@@ -26,8 +26,8 @@ struct ClockStepTests {
         #expect(step(3600, wall: 0) == .seconds(-3600))
         let absurd = [Int64.min, .max].map { WallTime(secondsSince1970: $0) }
         for wallTime in absurd {
-            let offset = ClockOffset(Moment(now: .seconds(100), wallTime: wallTime))
-            #expect(offset.step(since: ClockOffset(start)) != nil)
+            let offset = WallClockOffset(Moment(now: .seconds(100), wallTime: wallTime))
+            #expect(offset.step(since: WallClockOffset(start)) != nil)
         }
     }
 

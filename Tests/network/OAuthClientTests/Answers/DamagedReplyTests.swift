@@ -165,7 +165,7 @@ struct DamagedReplyTests {
     }
 
     @Test func `a damaged answer of kind json is read from its envelope`() async throws {
-        var rules = JSONRules()
+        var rules = JSONBackEndDialect()
         rules.responses.envelope = JSONPath(["data"])
         var profile = JSONServerTests.profile()
         guard case .json(var backEnd) = profile.kind else { return }

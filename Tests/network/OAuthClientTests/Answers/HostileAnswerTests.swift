@@ -50,7 +50,7 @@ struct HostileAnswerTests {
         expectSoon(member) {
             let refused = reply.refused(object: reply.jsonObject, at: now)
             _ = FailureClassification.classify(refused, from: "id.example")
-            _ = JSONRules.signaling.classify(reply, .refresh, from: "id.example", at: now)
+            _ = JSONBackEndDialect.signaling.classify(reply, .refresh, from: "id.example", at: now)
             _ = CognitoErrorResponse(reply, from: "id.example", at: now)
         }
     }
@@ -140,7 +140,7 @@ struct HostileAnswerTests {
         let reply = ServerResponse(status: status, body: body.serialized)
         let messages = [
             FailureClassification.classify(refused, from: "id.example").message,
-            JSONRules.signaling.classify(reply, .refresh, from: "id.example", at: now).message,
+            JSONBackEndDialect.signaling.classify(reply, .refresh, from: "id.example", at: now).message,
             CognitoErrorResponse(reply, from: "id.example", at: now).failure.message,
         ]
         for message in messages {

@@ -30,7 +30,7 @@ struct FenceTests {
         let transport = HTTPTransport(eventLoop: Wire.eventLoop, door: guards?.door)
         let attempt = GuardedAttempt(
             session: try #require(SessionName("work")),
-            fence: RefreshDeadlines(
+            fence: RefreshRequestDeadlines(
                 sendBefore: sendBefore,
                 arriveBefore: arriveBefore ?? sendBefore + .seconds(20),
                 endBefore: endBefore ?? (arriveBefore ?? sendBefore) + .seconds(30)
@@ -157,7 +157,7 @@ struct FenceTests {
         async throws
     {
         let (server, request) = try await Self.server()
-        let none = RefreshDeadlines.recorded
+        let none = RefreshRequestDeadlines.recorded
         let result = try await Self.send(
             request,
             StoppableGuards(),

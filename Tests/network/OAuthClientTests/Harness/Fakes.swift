@@ -163,7 +163,7 @@ final class ScriptedPerson: LoginPrompting {
     private let whenTold: @Sendable (LoginMessage) async -> Void
     private let questionsAsked = Mutex<[LoginInputPrompt]>([])
     private let stepsTold = Mutex<[LoginMessage]>([])
-    private let shows = Mutex<[@Sendable (BrowserLoginResult) -> Void]>([])
+    private let shows = Mutex<[@Sendable (LoginResultForBrowser) -> Void]>([])
 
     init(
         memory: SealedMemory,
@@ -189,12 +189,12 @@ final class ScriptedPerson: LoginPrompting {
         return try memory.sealing(answer, as: .password)
     }
 
-    func whenEnded(_ show: @escaping @Sendable (BrowserLoginResult) -> Void) async {
+    func whenEnded(_ show: @escaping @Sendable (LoginResultForBrowser) -> Void) async {
         shows.withLock { $0.append(show) }
     }
 
     /// Ends the login as the agent does.
-    func end(_ ending: BrowserLoginResult) {
+    func end(_ ending: LoginResultForBrowser) {
         for show in shows.withLock({ $0 }) { show(ending) }
     }
 }

@@ -127,7 +127,7 @@ struct ConstantTests {
     }
 
     @Test func `constants are no secrets, and secrets are none of the constants`() {
-        let names = ExchangeSecrets.Names(
+        let names = ExchangeSecrets.ParameterNames(
             .json(
                 JSONBackEnd(
                     loginURL: nil,

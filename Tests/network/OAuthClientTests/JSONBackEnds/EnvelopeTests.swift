@@ -9,8 +9,8 @@ import TokenCore
 
 /// Back ends that wrap their answers.
 struct EnvelopeTests {
-    static let rules: JSONRules = {
-        var rules = JSONRules.signaling
+    static let rules: JSONBackEndDialect = {
+        var rules = JSONBackEndDialect.signaling
         rules.responses.envelope = JSONPath(["data", "session"])
         rules.responses.errorCode = JSONPath(["errors", "0", "reason"])
         return rules
@@ -121,7 +121,7 @@ struct EnvelopeTests {
 
     /// As django-allauth's headless API has it.
     @Test func `a login may have an envelope of its own`() async throws {
-        var rules = JSONRules.signaling
+        var rules = JSONBackEndDialect.signaling
         rules.responses.envelope = JSONPath(["data"])
         rules.responses.loginEnvelope = JSONPath(["meta"])
         let bench = try KindBench(JSONServerTests.profile(rules))

@@ -10,7 +10,7 @@ struct JSONRefusalTests {
     func classify(
         _ body: String,
         status: Int = 401,
-        _ rules: JSONRules = .signaling,
+        _ rules: JSONBackEndDialect = .signaling,
         headers: [String: String] = [:],
         for purpose: JSONPurpose = .login
     ) -> RefreshFailure {
@@ -21,11 +21,11 @@ struct JSONRefusalTests {
     }
 
     @Test(
-        arguments: JSONRules.signaling.logoutCodes.map { (JSONRules.signaling, $0) }
-            + JSONRules.ecall.logoutCodes.map { (JSONRules.ecall, $0) }
-            + JSONRules().logoutCodes.map { (JSONRules(), $0) }
+        arguments: JSONBackEndDialect.signaling.logoutCodes.map { (JSONBackEndDialect.signaling, $0) }
+            + JSONBackEndDialect.ecall.logoutCodes.map { (JSONBackEndDialect.ecall, $0) }
+            + JSONBackEndDialect().logoutCodes.map { (JSONBackEndDialect(), $0) }
     )
-    func `every listed code ends the session wherever it stands`(rules: JSONRules, code: String) {
+    func `every listed code ends the session wherever it stands`(rules: JSONBackEndDialect, code: String) {
         let bodies = [
             #"{"error":"\#(code)"}"#, #"{"code":"\#(code)"}"#, #"{"errorCode":"\#(code)"}"#,
             #"{"error_code":"\#(code)","error":"Unauthorized"}"#, #"{"error":{"code":"\#(code)"}}"#,
@@ -110,7 +110,7 @@ struct JSONRefusalTests {
 
     /// As Simple JWT for Django has it: one code for an access token and for a refresh token.
     @Test func `a code may mean more in the answer to a refresh than at the API`() {
-        var rules = JSONRules.signaling
+        var rules = JSONBackEndDialect.signaling
         rules.refreshCodes = ["token_not_valid"]
         rules.logoutCodes = []
         rules.refreshLogoutCodes = ["token_not_valid"]

@@ -13,12 +13,12 @@ struct JSONServerTests {
     static let refresh = "https://api.example/auth/refresh"
     static let logout = "https://api.example/auth/logout"
 
-    static func profile(_ rules: JSONRules = .signaling) -> ServerProfile {
+    static func profile(_ rules: JSONBackEndDialect = .signaling) -> ServerProfile {
         let backEnd = JSONBackEnd(loginURL: login, refreshURL: refresh, logoutURL: logout, rules: rules)
         return ServerProfile(kind: .json(backEnd), client: ClientIdentity(""), flow: .password)
     }
 
-    func bench(_ rules: JSONRules = .signaling) throws -> KindBench {
+    func bench(_ rules: JSONBackEndDialect = .signaling) throws -> KindBench {
         try KindBench(JSONServerTests.profile(rules))
     }
 
@@ -118,7 +118,7 @@ struct JSONServerTests {
     }
 
     @Test func `names and codes can be anything`() async throws {
-        var rules = JSONRules.ecall
+        var rules = JSONBackEndDialect.ecall
         rules.responses.names.refreshToken = "rt"
         rules.responses.names.accessToken = "at"
         rules.responses.names.expiresIn = "ttl"
@@ -134,7 +134,7 @@ struct JSONServerTests {
 
     /// As Synapse has it.
     @Test func `milliseconds are read as such where the configuration says so`() async throws {
-        var rules = JSONRules.signaling
+        var rules = JSONBackEndDialect.signaling
         rules.responses.names.expiresIn = "expires_in_ms"
         rules.responses.lifetimeUnit = .milliseconds
         let bench = try bench(rules)
@@ -193,7 +193,7 @@ struct JSONServerTests {
     }
 
     @Test func `a logout that the back end refuses with a success is none`() async throws {
-        var rules = JSONRules.signaling
+        var rules = JSONBackEndDialect.signaling
         rules.responses.success = JSONPath(["ok"]).map { TokenResponseFormat.SuccessMark($0, "true") }
         let bench = try bench(rules)
         bench.exchange.expect(JSONServerTests.logout, #"{"ok":false,"code":"busy"}"#)
@@ -261,11 +261,11 @@ struct JSONServerTests {
     }
 
     @Test func `rules that contradict themselves are named by key`() {
-        var leaking = JSONRules.signaling
+        var leaking = JSONBackEndDialect.signaling
         leaking.responses.keptMembers = ["refreshToken"]
-        var torn = JSONRules.signaling
+        var torn = JSONBackEndDialect.signaling
         torn.refreshCodes = ["token_revoked"]
-        var doubled = JSONRules.signaling
+        var doubled = JSONBackEndDialect.signaling
         doubled.responses.names.accessToken = "refreshToken"
         for (rules, key) in [(leaking, "keep"), (torn, "logout_on"), (doubled, "fields")] {
             #expect(JSONServerTests.profile(rules).problems.map(\.key).contains(key))

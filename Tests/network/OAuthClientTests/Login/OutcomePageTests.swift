@@ -15,17 +15,17 @@ import TokenCore
 /// The page in the browser at the end of a login.
 @Suite(.timeLimit(.minutes(5)))
 struct OutcomePageTests {
-    private static let done = BrowserLoginResult(
+    private static let done = LoginResultForBrowser(
         session: "work",
         account: "alice@example.com",
         server: "https://id.example"
     )
 
-    private static func failed(_ message: String, remedy: Remedy? = nil) -> BrowserLoginResult {
-        BrowserLoginResult(
+    private static func failed(_ message: String, remedy: Remedy? = nil) -> LoginResultForBrowser {
+        LoginResultForBrowser(
             session: "work",
             server: "https://id.example",
-            failure: BrowserLoginResult.Failure(message: message, remedy: remedy)
+            failure: LoginResultForBrowser.Failure(message: message, remedy: remedy)
         )
     }
 
@@ -244,7 +244,7 @@ struct OutcomePageTests {
     @Test(.holds("93")) func `text of a server is nothing but text`() {
         let evil = "</p><script>alert(1)</script><img src=x onerror=\"y\">'&\u{0}"
         let page = CallbackPage(
-            BrowserLoginResult(
+            LoginResultForBrowser(
                 session: evil,
                 account: evil,
                 server: evil,

@@ -239,7 +239,7 @@ struct IdentityCenterTests {
         let kind = center.bench.server.profile.kind
         let server = RedactingServer(
             server: center.bench.server,
-            names: ExchangeSecrets.Names(kind),
+            names: ExchangeSecrets.ParameterNames(kind),
             memory: center.bench.memory
         )
         center.expect("/token", Center.refusal("invalid_grant", "saw refresh-1 of client-secret-1"))

@@ -169,7 +169,7 @@ struct TokenExchangeTests {
         )
         let server = RedactingServer(
             server: bench.server,
-            names: ExchangeSecrets.Names(bench.server.profile.kind),
+            names: ExchangeSecrets.ParameterNames(bench.server.profile.kind),
             memory: bench.memory
         )
         var request = Self.request()

@@ -87,7 +87,7 @@ struct ProxyBench {
         let now = Instant(nanoseconds: hardening_boot_clock())
         let attempt = GuardedAttempt(
             session: try #require(SessionName("work")),
-            fence: RefreshDeadlines(
+            fence: RefreshRequestDeadlines(
                 sendBefore: sendBefore ?? now + .seconds(20),
                 arriveBefore: now + .seconds(40),
                 endBefore: now + .seconds(40)

@@ -15,8 +15,8 @@ struct FleetClockTests {
     }
 
     /// A host that booted at its own time, whose wall clock is `error` seconds ahead, `after` seconds after the others.
-    static func clock(now: Int64, error: Int64, after: Int64, fraction: Int32 = 0) -> FleetClockReading {
-        FleetClockReading(
+    static func clock(now: Int64, error: Int64, after: Int64, fraction: Int32 = 0) -> EtcdClockReading {
+        EtcdClockReading(
             now: .seconds(now) + .nanoseconds(Int64(fraction)),
             wallTime: WallTime(secondsSince1970: 1_800_000_000 + error + after, fraction: fraction),
             etcdTime: WallTime(secondsSince1970: 1_800_000_000 + after, fraction: fraction)

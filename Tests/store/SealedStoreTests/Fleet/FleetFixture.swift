@@ -21,8 +21,8 @@ struct FleetFixture {
         try self.init(try FleetKeys.random(label: "production"))
     }
 
-    func keeper(_ clock: FleetClockReading = .fleet) throws -> FleetHost { try FleetHost(keepers, clock) }
-    func reader(_ clock: FleetClockReading = .fleet) throws -> FleetHost { try FleetHost(readers, clock) }
+    func keeper(_ clock: EtcdClockReading = .fleet) throws -> FleetHost { try FleetHost(keepers, clock) }
+    func reader(_ clock: EtcdClockReading = .fleet) throws -> FleetHost { try FleetHost(readers, clock) }
 }
 
 extension FleetKeys {
@@ -36,9 +36,9 @@ extension FleetKeys {
 struct FleetHost {
     let memory: SealedMemory
     let records: FleetRecords
-    let clock: FleetClockReading
+    let clock: EtcdClockReading
 
-    init(_ keys: FleetKeys, _ clock: FleetClockReading) throws {
+    init(_ keys: FleetKeys, _ clock: EtcdClockReading) throws {
         memory = try SealedMemory()
         records = FleetRecords(keys: keys, memory: memory)
         self.clock = clock
@@ -126,9 +126,9 @@ struct FleetHost {
     }
 }
 
-extension FleetClockReading {
+extension EtcdClockReading {
     /// Clocks that agree.
-    static let fleet = FleetClockReading(
+    static let fleet = EtcdClockReading(
         now: .seconds(10_000),
         wallTime: WallTime(secondsSince1970: 1_800_000_000),
         etcdTime: WallTime(secondsSince1970: 1_800_000_000)

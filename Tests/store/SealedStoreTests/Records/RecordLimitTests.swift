@@ -84,7 +84,7 @@ struct RecordLimitTests {
         try open.store.work.withLock { work in
             var ledger = try #require(work.ledger)
             let sealer = RecordSealer(ring: ledger.ring, memory: open.memory)
-            var entry = RecordEntry(id: .random())
+            var entry = RecordLedgerEntry(id: .random())
             try ledger.write(&entry) { entry throws(StorageFailure) in
                 try sealer.sealedContent(.work, snapshot, entry, .commit, at: open.store.clock)
             }

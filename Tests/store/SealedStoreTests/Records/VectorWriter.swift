@@ -160,7 +160,7 @@ enum VectorWriter {
     ) throws -> [UInt8] {
         let memory = try SealedMemory()
         let ring = KeyRing(vault: vaultID, current: try Vector.masterKey(epoch: epoch))
-        let entry = RecordEntry(id: id, generation: generation)
+        let entry = RecordLedgerEntry(id: id, generation: generation)
         let sealer = RecordSealer(ring: ring, memory: memory)
         guard phase != .tombstone else { return sealer.tombstone(entry) }
         let clock = ClockReading(

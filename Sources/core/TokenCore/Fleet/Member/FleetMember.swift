@@ -15,7 +15,7 @@ package struct FleetMember: Equatable, Sendable {
     package private(set) var memory: FleetPersistentState
     package private(set) var timing: FleetTiming
     let role: FleetRole
-    private(set) var step = FleetMemberStep.idle
+    private(set) var step = FleetMemberPhase.idle
     private(set) var pendingRefresh: RefreshAwaitingLock?
     private(set) var hold: RefreshClaim?
     private(set) var refusals: RefreshTokenRejections?
@@ -366,7 +366,7 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     /// The deadlines of the request that may be sent now, or `nil` if none may be sent.
-    package var fence: RefreshDeadlines? {
+    package var fence: RefreshRequestDeadlines? {
         step == .exchanging || step == .recovering ? hold?.fence : nil
     }
 

@@ -112,9 +112,9 @@ struct RefreshClaim: Hashable, Sendable {
         record = sending.parent
         intent = sending.intent
         former = nil
-        deadline = RefreshDeadlines.recorded.sendBefore
-        arrivalDeadline = RefreshDeadlines.recorded.arriveBefore
-        readDeadline = RefreshDeadlines.recorded.endBefore
+        deadline = RefreshRequestDeadlines.recorded.sendBefore
+        arrivalDeadline = RefreshRequestDeadlines.recorded.arriveBefore
+        readDeadline = RefreshRequestDeadlines.recorded.endBefore
         place = FleetRevision(cluster: sending.cluster, revision: 0)
         stage = .granted
     }
@@ -123,8 +123,8 @@ struct RefreshClaim: Hashable, Sendable {
     var sending: PendingSend { PendingSend(parent: record, intent: intent, cluster: place.cluster) }
 
     /// The deadlines of the request.
-    var fence: RefreshDeadlines {
-        RefreshDeadlines(sendBefore: deadline, arriveBefore: arrivalDeadline, endBefore: readDeadline)
+    var fence: RefreshRequestDeadlines {
+        RefreshRequestDeadlines(sendBefore: deadline, arriveBefore: arrivalDeadline, endBefore: readDeadline)
     }
 
     /// Returns whether `answer` proves that the reservation was made in time, and in the cluster that was

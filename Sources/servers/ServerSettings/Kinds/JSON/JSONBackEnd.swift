@@ -9,7 +9,7 @@ package struct JSONBackEnd: Equatable, Sendable {
     package var refreshURL: String
     /// The logout endpoint, or `nil` if a logout sends nothing to the server.
     package var logoutURL: String?
-    package var rules: JSONRules
+    package var rules: JSONBackEndDialect
     /// The request that makes the back end send a code to the user, or `nil` if a login sends a password.
     package var codeStep: CodeDeliveryStep?
     package var constants: JSONConstants
@@ -18,7 +18,7 @@ package struct JSONBackEnd: Equatable, Sendable {
         loginURL: String?,
         refreshURL: String,
         logoutURL: String?,
-        rules: JSONRules = JSONRules(),
+        rules: JSONBackEndDialect = JSONBackEndDialect(),
         codeStep: CodeDeliveryStep? = nil,
         constants: JSONConstants = JSONConstants()
     ) {
@@ -91,7 +91,7 @@ package enum JSONPurpose: Sendable {
 }
 
 /// The names and codes in which back ends of kind `json` differ.
-package struct JSONRules: Equatable, Sendable {
+package struct JSONBackEndDialect: Equatable, Sendable {
     /// The names of the JSON members that a login sends.
     package struct CredentialNames: Equatable, Sendable {
         package var username = "username"

@@ -93,8 +93,8 @@ struct JSONBackEndReader {
 
     // MARK: Rules
 
-    private mutating func jsonRules() -> JSONRules {
-        var rules = JSONRules()
+    private mutating func jsonRules() -> JSONBackEndDialect {
+        var rules = JSONBackEndDialect()
         rules.responses = table.tokenResponseFormat(rules.responses) { inner in
             if let name = inner.string("username") { rules.credentials.username = name }
             if let name = inner.string("password") { rules.credentials.password = name }

@@ -45,7 +45,7 @@ extension JSONBackEnd {
     }
 }
 
-extension JSONRules {
+extension JSONBackEndDialect {
     fileprivate func problems(withCode: Bool) -> [ServerProfileError] {
         let sent = [credentials.username, credentials.password] + (withCode ? [credentials.code] : [])
         return responses.problems(besides: sent)

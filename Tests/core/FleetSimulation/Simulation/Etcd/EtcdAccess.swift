@@ -17,7 +17,7 @@ struct EtcdAccess {
     let plan: FleetPlan
     var etcds: [SimulatedEtcd]
     var links: [HostLink]
-    var keys: [SessionKeys]
+    var keys: [SessionKeyValues]
     /// The index of each session's latest change.
     var latest: [Int32]
     private(set) var changes: [KeyChange] = []
@@ -36,7 +36,7 @@ struct EtcdAccess {
         var link = HostLink()
         link.isWatching = true
         links = [HostLink](repeating: link, count: plan.hosts * plan.etcds)
-        keys = records.map(SessionKeys.init)
+        keys = records.map(SessionKeyValues.init)
         latest = records.indices.map(Int32.init)
         locks = [Int32](repeating: 0, count: records.count)
         for session in records.indices {

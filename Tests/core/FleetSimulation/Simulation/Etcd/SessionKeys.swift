@@ -3,7 +3,7 @@
 import TokenCore
 
 /// The keys of one session in etcd.
-struct SessionKeys {
+struct SessionKeyValues {
     private(set) var record: FleetHeader?
     private(set) var intent: FleetIntent?
     private(set) var lock: AttemptID?

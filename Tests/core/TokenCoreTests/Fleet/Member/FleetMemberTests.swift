@@ -109,7 +109,7 @@ import Testing
         _ reuse: FleetTiming.RefreshTokenReuse,
         _ former: FleetIntent? = nil,
         delay: Duration = .zero
-    ) throws -> RefreshDeadlines {
+    ) throws -> RefreshRequestDeadlines {
         var member = wishing(reuse)
         let lease = member.timing.lease
         _ = member.looked(.showing(record, former), at: now)

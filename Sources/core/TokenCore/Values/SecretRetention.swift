@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The secrets that are kept of an ended login.
-enum RetainedSecrets: Sendable {
+enum SecretRetention: Sendable {
     /// Access tokens are kept too. They are served until they expire, or a last attempt needs them.
     case everything
     /// Only the refresh token is kept, unused.

@@ -5,7 +5,7 @@ import TOML
 /// The keys of a table, each with a hash of its value, by which a changed key is named.
 ///
 /// The values themselves are not kept. Hashes are comparable within one process only.
-package struct WrittenKeys: Equatable, Sendable {
+package struct TableValueHashes: Equatable, Sendable {
     private var hashes: [String: Int] = [:]
 
     package init() {}
@@ -20,7 +20,7 @@ package struct WrittenKeys: Equatable, Sendable {
     }
 
     /// Returns the keys that are written in one of the two tables only, or with another value; sorted.
-    package func keys(differingFrom old: WrittenKeys) -> [String] {
+    package func keys(differingFrom old: TableValueHashes) -> [String] {
         Set(hashes.keys).union(old.hashes.keys).filter { hashes[$0] != old.hashes[$0] }.sorted()
     }
 }

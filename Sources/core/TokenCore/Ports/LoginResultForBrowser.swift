@@ -3,7 +3,7 @@
 import Text
 
 /// The result of a login, for the page in the browser where it was made.
-package struct BrowserLoginResult: Equatable, Sendable {
+package struct LoginResultForBrowser: Equatable, Sendable {
     /// The reason a login failed, and the advice.
     package struct Failure: Equatable, Sendable {
         package var message: String

@@ -8,7 +8,7 @@ import TokenCore
 /// The reports of clients about tokens that resource servers have rejected.
 ///
 /// Confined to the agent's event loop.
-final class RefusalReports {
+final class RejectionReports {
     private let memory: SealedMemory
     private let registry: SessionRegistry
     private let configuration: LiveConfiguration
@@ -38,7 +38,7 @@ final class RefusalReports {
 
     /// Serves `POST …/refresh`.
     func serveRefresh(_ request: HTTPRequest, _ call: PendingTokenRequest) throws(RequestFailure) {
-        let body = try RequestBody(request.body, RefreshRequestMembers.self)
+        let body = try ParsedRequestBody(request.body, RefreshRequestMembers.self)
         guard let kept = registry[call.session] else { throw .unknown(call.session) }
         let variant = try TokenVariant(scope: body.value(\.scope), audience: body.value(\.audience))
         var call = call
@@ -66,7 +66,7 @@ final class RefusalReports {
 
     /// Serves `POST …/report`: a resource server has rejected a token, and the response says what helps.
     func serve(_ request: HTTPRequest, _ call: PendingTokenRequest) throws(RequestFailure) {
-        let body = try RequestBody(request.body, RejectionReportRequestMembers.self)
+        let body = try ParsedRequestBody(request.body, RejectionReportRequestMembers.self)
         guard let kept = registry[call.session] else { throw .unknown(call.session) }
         let refusal = ReportedRejection(
             status: try body.value(\.status) ?? 0,

@@ -7,7 +7,7 @@ import Text
 
 /// A run of a program whose cloud library uses an `[[endpoint]]`, which is already served or is served for
 /// this program.
-struct EndpointProgramRun {
+struct CloudEndpointProgramRun {
     private let endpoint: AgentEndpoint
 
     init(_ endpoint: AgentEndpoint) {
@@ -56,8 +56,8 @@ struct EndpointProgramRun {
     /// Serves only `table` while `command` runs, with the URL and `secrets` in its environment.
     private func serve(
         _ tables: ListenersSetupMessage,
-        _ table: ListenerMessage,
-        _ kind: ListenerKind,
+        _ table: ProxyListenerMessage,
+        _ kind: ProxyListenerKind,
         _ secrets: RunningEndpoint,
         _ command: [String]
     ) throws(AgentError) -> Int32 {
@@ -65,7 +65,7 @@ struct EndpointProgramRun {
         table.secret = served.secret
         tables.listeners = [table]
         let proxy = try ProxyProcess()
-        served.url = try EndpointProgramRun.address(of: tables, table, by: proxy)
+        served.url = try CloudEndpointProgramRun.address(of: tables, table, by: proxy)
         set(kind, table, served)
         return try proxy.serve(around: command)
     }
@@ -76,7 +76,7 @@ struct EndpointProgramRun {
     /// port is free, because another run of the same endpoint may begin or end at any moment.
     private static func address(
         of tables: ListenersSetupMessage,
-        _ table: ListenerMessage,
+        _ table: ProxyListenerMessage,
         by proxy: borrowing ProxyProcess
     ) throws(AgentError) -> String {
         do throws(AgentError) {
@@ -84,14 +84,14 @@ struct EndpointProgramRun {
         } catch {
             guard error.code == .misconfigured, let listen = table.listen else { throw error }
             var (tables, table) = (tables, table)
-            table.place = PortOwnerLookup.any(at: listen)
+            table.place = PortOwnerUIDLookup.any(at: listen)
             tables.listeners = [table]
             return try proxy.serve(tables).first?.url ?? ""
         }
     }
 
     /// Sets the environment variables that the cloud's libraries read.
-    private func set(_ kind: ListenerKind, _ table: ListenerMessage, _ served: RunningEndpoint) {
+    private func set(_ kind: ProxyListenerKind, _ table: ProxyListenerMessage, _ served: RunningEndpoint) {
         let url = served.url
         let place = String(url.dropFirst("http://".utf8.count))
         switch kind {

@@ -6,9 +6,9 @@ import Text
 import TokenCore
 
 /// A reader of one `[[proxy]]` or `[[endpoint]]`.
-struct ListenerReader {
+struct ProxyListenerReader {
     var table: TableReader
-    let places: SocketPathSettingReader
+    let places: ListeningSocketPathReader
     let known: KnownSessions
     let sessions: [SessionName: ConfiguredSession]
     /// The list for errors in other files that make one listener useless.
@@ -17,24 +17,24 @@ struct ListenerReader {
     private static let sessionPurpose = "session that provides the tokens"
 
     /// Reads a proxy, or returns `nil` with the reasons in the problem list.
-    mutating func readProxy() -> ListenerSettings? {
+    mutating func readProxy() -> ProxyListenerSettings? {
         let session = session()
         return finished(proxy(of: session), session)
     }
 
     /// Reads a proxy whose session need not be configured, or returns `nil` with the reasons in the problem
     /// list.
-    mutating func readProxyAlone() -> ListenerSettings? {
+    mutating func readProxyAlone() -> ProxyListenerSettings? {
         let session = table.required("session", Self.sessionPurpose).flatMap { SessionName($0) }
         var message = proxy(of: nil)
         guard table.problems.isEmpty, let session else { return nil }
         message.session = session.description
-        return ListenerSettings(session: session, message: message)
+        return ProxyListenerSettings(session: session, message: message)
     }
 
     /// Reads the keys of a proxy of `session`, which is `nil` if unknown.
-    private mutating func proxy(of session: ConfiguredSession?) -> ListenerMessage {
-        var message = ListenerMessage { $0.kind = .proxy }
+    private mutating func proxy(of session: ConfiguredSession?) -> ProxyListenerMessage {
+        var message = ProxyListenerMessage { $0.kind = .proxy }
         message.name = name()
         message.listen = listen(allowsPaths: true)
         message.upstream = upstream(of: session)
@@ -64,9 +64,9 @@ struct ListenerReader {
     }
 
     /// Reads an endpoint, or returns `nil` with the reasons in the problem list.
-    mutating func readEndpoint() -> ListenerSettings? {
+    mutating func readEndpoint() -> ProxyListenerSettings? {
         let session = session()
-        var message = ListenerMessage()
+        var message = ProxyListenerMessage()
         message.kind = kind()
         message.name = name()
         message.listen = listen(allowsPaths: false)
@@ -84,15 +84,15 @@ struct ListenerReader {
     }
 
     private mutating func finished(
-        _ message: ListenerMessage,
+        _ message: ProxyListenerMessage,
         _ session: ConfiguredSession?
-    ) -> ListenerSettings? {
+    ) -> ProxyListenerSettings? {
         guard let session else { return nil }
         check(session, message)
         guard table.problems.isEmpty else { return nil }
         var message = message
         message.session = session.name.description
-        return ListenerSettings(session: session.name, message: message, proxy: session.trust.proxy)
+        return ProxyListenerSettings(session: session.name, message: message, proxy: session.trust.proxy)
     }
 
     // MARK: Keys of both
@@ -243,12 +243,12 @@ struct ListenerReader {
 
     // MARK: Endpoints
 
-    private mutating func kind() -> ListenerKind? {
+    private mutating func kind() -> ProxyListenerKind? {
         let kinds = "aws-container, gce-metadata or azure-msi"
         if !table.has("kind") { table.report("kind", "required: \(kinds)") }
         guard let text = table.string("kind") else { return nil }
-        guard let kind = ListenerKind(rawValue: text), kind != .proxy else {
-            let hint = text == ListenerKind.proxy.rawValue ? "; a proxy requires [[proxy]]" : ""
+        guard let kind = ProxyListenerKind(rawValue: text), kind != .proxy else {
+            let hint = text == ProxyListenerKind.proxy.rawValue ? "; a proxy requires [[proxy]]" : ""
             table.report("kind", "must be \(kinds), not \"\(text)\"\(hint)")
             return nil
         }
@@ -256,7 +256,7 @@ struct ListenerReader {
     }
 
     /// Reads the ID of a Google Cloud project, which in old projects begins with a domain and a colon.
-    private mutating func project(_ kind: ListenerKind?) -> String? {
+    private mutating func project(_ kind: ProxyListenerKind?) -> String? {
         guard let text = table.string("project") else { return nil }
         if kind != nil, kind != .gceMetadata {
             table.report("project", "has no effect: only for kind \"gce-metadata\"")
@@ -269,7 +269,7 @@ struct ListenerReader {
         return text
     }
 
-    private func checkSecret(_ message: ListenerMessage) {
+    private func checkSecret(_ message: ProxyListenerMessage) {
         switch message.kind {
         case .gceMetadata where message.doesWithoutSecret != true:
             table.report(
@@ -283,7 +283,7 @@ struct ListenerReader {
     }
 
     /// Reports an endpoint that would reject every resource: Azure clients always name one.
-    private func checkResources(_ message: ListenerMessage, _ session: ConfiguredSession) {
+    private func checkResources(_ message: ProxyListenerMessage, _ session: ConfiguredSession) {
         guard message.kind == .azureIdentity else { return }
         let audiences = (message.sessionAudiences ?? []) + (message.audiences ?? [])
         let scopes = (message.sessionScopes ?? []) + (message.scopes ?? [])
@@ -298,7 +298,7 @@ struct ListenerReader {
     // MARK: The session
 
     /// Reports a session that this kind of listener cannot serve.
-    private func check(_ session: ConfiguredSession, _ message: ListenerMessage) {
+    private func check(_ session: ConfiguredSession, _ message: ProxyListenerMessage) {
         let needsRole = message.kind == .awsContainer
         if needsRole, !session.hasRoleCredentials {
             table.report("session", "session \"\(session.name)\" is not of kind \"aws_role\"")

@@ -11,7 +11,7 @@ package enum SocketResponseFormat: String, CaseIterable, Sendable {
 }
 
 /// One `[[socket]]`: an additional socket that serves only tokens of some sessions.
-package struct SocketSettings: Equatable, Sendable {
+package struct RestrictedSocketSettings: Equatable, Sendable {
     /// The absolute path.
     package var path: String
     package var sessions: [SessionName]

@@ -6,24 +6,24 @@ import TokenCore
 @testable import SealedStore
 
 /// When a step is taken, and what follows from what the counter says.
-struct CounterStateTests {
+struct CounterIncrementScheduleTests {
     /// A standing after the step that follows each unlocking.
-    private func settled(_ counter: UInt64 = 7, at now: Instant = .seconds(0)) -> CounterState {
-        var standing = CounterState(counter: counter - 1, stored: counter - 1)
+    private func settled(_ counter: UInt64 = 7, at now: Instant = .seconds(0)) -> CounterIncrementSchedule {
+        var standing = CounterIncrementSchedule(counter: counter - 1, stored: counter - 1)
         standing.wrote(standing.value(announcing: true))
         #expect(standing.heard(counter, moving: true, at: now) == nil)
         return standing
     }
 
     @Test func `an opened store takes a step at once`() {
-        let standing = CounterState(counter: 7, stored: 7)
+        let standing = CounterIncrementSchedule(counter: 7, stored: 7)
         #expect(standing.delay(at: .seconds(5), isOpen: true) == .zero)
         #expect(standing.value(announcing: true) == 8)
         #expect(standing.value(announcing: false) == 7)
     }
 
     @Test func `a store that says nothing is written with the next value`() {
-        var standing = CounterState(counter: 7, stored: nil)
+        var standing = CounterIncrementSchedule(counter: 7, stored: nil)
         #expect(standing.needsManifest)
         #expect(standing.value(announcing: false) == 8)
         standing.wrote(8)
@@ -115,7 +115,7 @@ struct CounterStateTests {
     }
 
     @Test func `the first step of a counter may be longer`() {
-        var standing = CounterState(counter: 0, stored: nil)
+        var standing = CounterIncrementSchedule(counter: 0, stored: nil)
         standing.wrote(standing.value(announcing: true))
         #expect(standing.heard(41, moving: true, at: .seconds(0)) == nil)
         #expect(standing.needsManifest)

@@ -6,7 +6,7 @@ import TokenCore
 ///
 /// The hosts of a fleet agree only on etcd's time, which each host estimates from the `Date` header of etcd's
 /// responses. Everything in etcd is dated with it.
-package struct FleetClockReading: Equatable, Sendable {
+package struct EtcdClockReading: Equatable, Sendable {
     package var now: Instant
     /// The wall clock of this host, which may be wrong.
     package var wallTime: WallTime
@@ -35,7 +35,7 @@ package struct FleetClockReading: Equatable, Sendable {
             boot: .random(),
             now: now - .nanoseconds(Int64(etcdTime.fraction)),
             wallTime: WallTime(secondsSince1970: etcdTime.secondsSince1970),
-            tolerance: FleetClockReading.tolerance
+            tolerance: EtcdClockReading.tolerance
         )
     }
 

@@ -4,14 +4,14 @@ import Text
 import TokenCore
 
 /// The parameters of `GET …/aws`: the role, the minimum validity of its credentials, and the timeout.
-struct RoleQuery: Equatable {
+struct AWSRoleQuery: Equatable {
     /// The requested credentials, as a token query.
     let wanted: TokenQuery
 
     /// Parses a query for the session `name`, whose roles are described by `roles`.
     ///
     /// - Throws: ``RequestFailure`` if the session has no role or a parameter is invalid.
-    init(_ query: some StringProtocol, of name: SessionName, _ roles: AWSRoleUse) throws(RequestFailure) {
+    init(_ query: some StringProtocol, of name: SessionName, _ roles: AWSRoleTokens) throws(RequestFailure) {
         if roles == .none { throw .noRole(of: name) }
         guard let parameters = query.isEmpty ? [] : RequestTargetParser.parameters(of: query) else {
             throw .queryNotEncoded

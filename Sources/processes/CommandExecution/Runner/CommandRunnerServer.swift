@@ -14,7 +14,7 @@ import Text
 /// - May not: run a command that is not in a ``CommandTable``, or keep a copy of a program's output.
 /// - Runs on: one thread that reads frames, and separate threads for programs, reloads and digests.
 @safe
-package final class CommandRunnerProcess: Sendable {
+package final class CommandRunnerServer: Sendable {
     private let socket: Int32
     private let environment: [String: String]
     /// The process groups of the running programs.
@@ -85,7 +85,7 @@ package final class CommandRunnerProcess: Sendable {
 
     /// Runs `work` on a separate thread when a place is free; queries about processes do not wait behind
     /// programs.
-    private func inTurn(_ work: @escaping @Sendable (CommandRunnerProcess) -> Void) {
+    private func inTurn(_ work: @escaping @Sendable (CommandRunnerServer) -> Void) {
         startThread { [self] in
             places.enter()
             if !hasEnded.load(ordering: .acquiring) { work(self) }
@@ -143,7 +143,7 @@ package final class CommandRunnerProcess: Sendable {
         } catch {
             status = .failure(error)
         }
-        var reply = CommandRunnerProcess.frame(request.number, status, output)
+        var reply = CommandRunnerServer.frame(request.number, status, output)
         defer { reply.wipe() }
         writing.withLock { _ in writeAll(reply) }
     }

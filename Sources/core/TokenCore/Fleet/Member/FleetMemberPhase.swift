@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The current step of a ``FleetMember``.
-enum FleetMemberStep: Equatable, Sendable {
+enum FleetMemberPhase: Equatable, Sendable {
     /// The process was stopped when it may have sent a request. First the session looks for a stored
     /// response.
     ///

@@ -5,7 +5,7 @@ import CHardening
 import Glibc
 
 /// A lock that keeps agents from starting on an unused store while it exists.
-struct StoreReservation: ~Copyable {
+struct AgentStartBlocker: ~Copyable {
     /// The maximum wait in nanoseconds for a killed agent to end: as long as a slow disk blocks one of its
     /// threads.
     private static let timeout: Int64 = 10_000_000_000
@@ -27,9 +27,9 @@ struct StoreReservation: ~Copyable {
         while lock?.share() == false {
             let holder = lock?.note?.pid
             let waited = hardening_boot_clock() - start
-            switch holder.flatMap(StoreReservation.sleeps) {
+            switch holder.flatMap(AgentStartBlocker.sleeps) {
             case true?: return nil
-            case false? where waited >= StoreReservation.timeout:
+            case false? where waited >= AgentStartBlocker.timeout:
                 throw StartFailure(
                     .temporarilyUnavailable,
                     "process \(holder ?? 0) is still using \(stateDirectory)",
@@ -37,8 +37,8 @@ struct StoreReservation: ~Copyable {
                 )
             // An ending process is visible while it holds the lock. This one is in another namespace, or has
             // left no number.
-            case nil where waited >= StoreReservation.lookupTimeout: return nil
-            case false?, nil: usleep(StoreReservation.interval)
+            case nil where waited >= AgentStartBlocker.lookupTimeout: return nil
+            case false?, nil: usleep(AgentStartBlocker.interval)
             }
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The deadlines of a token request, enforced even if the agent or the machine stops.
-package struct RefreshDeadlines: Equatable, Sendable {
+package struct RefreshRequestDeadlines: Equatable, Sendable {
     /// The moment before which the request must begin.
     ///
     /// Another host of the fleet may send from then on.
@@ -16,7 +16,7 @@ package struct RefreshDeadlines: Equatable, Sendable {
     /// Deadlines that allow no sending.
     ///
     /// Only a recorded response to an earlier request can be returned.
-    package static let recorded = RefreshDeadlines(
+    package static let recorded = RefreshRequestDeadlines(
         sendBefore: Instant(nanoseconds: .min),
         arriveBefore: Instant(nanoseconds: .min),
         endBefore: Instant(nanoseconds: .min)

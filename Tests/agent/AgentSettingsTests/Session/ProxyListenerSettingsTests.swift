@@ -9,7 +9,7 @@ import TokenCore
 @testable import AgentSettings
 
 /// `[[proxy]]` and `[[endpoint]]`.
-struct ListenerSettingsTests {
+struct ProxyListenerSettingsTests {
     private static let session = """
         [session.work]
         kind = "oidc"

@@ -3,7 +3,7 @@
 import TokenCore
 
 /// The properties of the active rules that every request needs, computed once for each configuration.
-struct ActiveRuleIndex {
+struct AllowRuleSummary {
     /// Whether any session has rules.
     let exist: Bool
     /// The paths of the programs whose digests are named by rules.

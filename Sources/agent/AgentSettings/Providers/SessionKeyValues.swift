@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// The keys of a session as its table has them, and those of its provider that it does not set itself.
-package struct SessionKeys: Sendable {
+package struct SessionKeyValues: Sendable {
     /// The keys of the table, with a placeholder for a client secret.
     package let own: JSONObject
     /// The provider that the table names, or `nil` if it names none.

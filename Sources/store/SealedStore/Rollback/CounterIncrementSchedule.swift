@@ -8,7 +8,7 @@ import TokenCore
 /// value (it is *announced*), then the counter moves there. There is not a step for every write, because each
 /// step runs a program, and the memory of a TPM wears out. Logouts and changes of the vault request a step at
 /// once, refreshes within ``interval``.
-struct CounterState: Equatable {
+struct CounterIncrementSchedule: Equatable {
     /// The maximum time between steps while there are only refreshes.
     ///
     /// Ten minutes are at most 52,560 steps a year.
@@ -101,7 +101,7 @@ struct CounterState: Equatable {
         if isAnnounced || isOpen && needsManifest || isOpen && isChanged && isUrgent {
             due = .zero
         } else if isOpen, isChanged {
-            due = CounterState.interval - (now - triedAt)
+            due = CounterIncrementSchedule.interval - (now - triedAt)
         } else {
             return nil
         }
@@ -111,7 +111,7 @@ struct CounterState: Equatable {
     }
 }
 
-extension CounterState {
+extension CounterIncrementSchedule {
     /// Creates the state of a store that was opened with this verdict, or returns `nil` without a counter.
     init?(_ verdict: CounterVerdict, stored: UInt64?) {
         guard let counter = verdict.counter else { return nil }

@@ -4,7 +4,7 @@ import Glibc
 import Text
 
 /// A TCP port of a loopback address, and the user who owns it.
-struct PortOwnerLookup {
+struct PortOwnerUIDLookup {
     private let isIPv6: Bool
     /// The form in `/proc/net/tcp`: address and port in hexadecimal digits.
     private let entry: String
@@ -36,7 +36,7 @@ struct PortOwnerLookup {
     /// The user whose process listens at the port, or `nil` if there is none or the kernel does not report
     /// it.
     var owner: uid_t? {
-        guard let table = PortOwnerLookup.contents(of: isIPv6 ? "/proc/net/tcp6" : "/proc/net/tcp") else {
+        guard let table = PortOwnerUIDLookup.contents(of: isIPv6 ? "/proc/net/tcp6" : "/proc/net/tcp") else {
             return nil
         }
         let (listening, local, state, user) = ("0A", 1, 3, 7)

@@ -7,10 +7,10 @@ import Text
 import TokenCore
 
 /// One `[[proxy]]` or `[[endpoint]]`: an address at which another program serves a session's tokens.
-package struct ListenerSettings: Equatable, Sendable {
+package struct ProxyListenerSettings: Equatable, Sendable {
     package var session: SessionName
     /// The settings passed to the program that listens.
-    package var message: ListenerMessage
+    package var message: ProxyListenerMessage
     /// The forward proxy for the upstream.
     package var proxy: ProxySetting = .environment
 
@@ -37,10 +37,10 @@ package struct ListenerSettings: Equatable, Sendable {
     package func filled(
         _ variables: ProxyVariables,
         _ run: ([String]) throws(CommandFailure) -> [UInt8]
-    ) throws(ConfigurationProblem) -> ListenerMessage {
+    ) throws(ConfigurationProblem) -> ProxyListenerMessage {
         var message = message
         if let path = message.authorityFile {
-            let text = try ListenerSettings.text("ca_file", path)
+            let text = try ProxyListenerSettings.text("ca_file", path)
             guard text.bytewise.contains("-----BEGIN CERTIFICATE-----") else {
                 throw ConfigurationProblem(key: "ca_file", message: "\(path) contains no PEM certificate")
             }
@@ -77,7 +77,7 @@ extension ProxySetting {
     ///   - run: runs a program that prints credentials.
     /// - Throws: ``ConfigurationProblem`` with the key of the proxy or of its credentials.
     package func fill(
-        _ message: inout ListenerMessage,
+        _ message: inout ProxyListenerMessage,
         for url: EndpointURL,
         _ variables: ProxyVariables,
         _ run: ([String]) throws(CommandFailure) -> [UInt8]
@@ -110,7 +110,7 @@ extension ConfiguredProxy.CredentialSource {
         case .none: return nil
         case .file(let path):
             (key, origin) = (ConfiguredProxy.fileKey, path)
-            bytes = Array(try ListenerSettings.text(key, path).utf8)
+            bytes = Array(try ProxyListenerSettings.text(key, path).utf8)
         case .command(let command):
             (key, origin) = (ConfiguredProxy.commandKey, command[0])
             do throws(CommandFailure) {

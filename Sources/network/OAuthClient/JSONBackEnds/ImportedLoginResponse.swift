@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// A login response of a back end that the user has saved to a file, imported instead of a refresh token.
-struct SavedLoginResponse {
+struct ImportedLoginResponse {
     /// The maximum size in bytes: the limit of `tokenctl`, and half of the agent's limit for a request.
     static let longest = 32 << 10
 
@@ -29,25 +29,28 @@ struct SavedLoginResponse {
     /// token shortens its lifetime.
     ///
     /// - Throws: The reason the bytes are not a login response, or cannot keep a session alive.
-    init(_ bytes: UnsafeRawBufferPointer, _ rules: JSONRules, at now: WallTime) throws(TokenResponse.Problem)
-    {
-        guard bytes.count <= SavedLoginResponse.longest else {
-            throw SavedLoginResponse.problem("is larger than \(SavedLoginResponse.longest) bytes")
+    init(
+        _ bytes: UnsafeRawBufferPointer,
+        _ rules: JSONBackEndDialect,
+        at now: WallTime
+    ) throws(TokenResponse.Problem) {
+        guard bytes.count <= ImportedLoginResponse.longest else {
+            throw ImportedLoginResponse.problem("is larger than \(ImportedLoginResponse.longest) bytes")
         }
         let value: JSONValue
         do throws(JSONError) {
             value = try unsafe JSONValue(parsing: ByteOrderMark.dropped(from: Array(bytes)))
         } catch {
-            throw SavedLoginResponse.problem("is not valid JSON (\(error))")
+            throw ImportedLoginResponse.problem("is not valid JSON (\(error))")
         }
-        guard let answer = value.object else { throw SavedLoginResponse.problem("is not a JSON object") }
+        guard let answer = value.object else { throw ImportedLoginResponse.problem("is not a JSON object") }
         ExchangeSecrets.current?.remember(.object(answer))
         let format = rules.responses.ofLogins
         guard let content = format.paths.content(of: answer) else {
-            throw SavedLoginResponse.problem("has no object \(format.envelope?.description ?? "")")
+            throw ImportedLoginResponse.problem("has no object \(format.envelope?.description ?? "")")
         }
         guard let refreshToken = try format.refreshToken(in: content) else {
-            throw SavedLoginResponse.problem(
+            throw ImportedLoginResponse.problem(
                 "has no \(format.names.refreshToken), which refreshes require"
             )
         }
@@ -99,7 +102,7 @@ extension JSONLogin {
     /// `saved` provides what the response does not contain.
     private func renewed(
         by token: SecretID,
-        _ saved: SavedLoginResponse? = nil
+        _ saved: ImportedLoginResponse? = nil
     ) async throws(LoginError) -> LoginGrant {
         do throws(RefreshRequestError) {
             var tokens = try await server.tokens(refreshing: token)
@@ -123,15 +126,15 @@ extension JSONLogin {
     }
 
     /// Parses `secret` as a saved login response, or returns `nil` if it is a refresh token.
-    private func saved(_ secret: SecretID) throws(LoginError) -> SavedLoginResponse? {
+    private func saved(_ secret: SecretID) throws(LoginError) -> ImportedLoginResponse? {
         let now = server.tools.timekeeper.wallTime
         let rules = backEnd.rules
-        let answer: Result<SavedLoginResponse, TokenResponse.Problem>?
+        let answer: Result<ImportedLoginResponse, TokenResponse.Problem>?
         do {
             answer = try unsafe memory.open(secret) { bytes in
-                guard unsafe SavedLoginResponse.looksLike(bytes) else { return nil }
+                guard unsafe ImportedLoginResponse.looksLike(bytes) else { return nil }
                 return Result { () throws(TokenResponse.Problem) in
-                    try unsafe SavedLoginResponse(bytes, rules, at: now)
+                    try unsafe ImportedLoginResponse(bytes, rules, at: now)
                 }
             }
         } catch {

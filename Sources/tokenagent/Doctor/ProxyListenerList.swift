@@ -10,7 +10,7 @@ import TokenCore
 
 /// The output of what other programs need to connect to servers, and nothing else of the configuration: the
 /// tables `[[proxy]]` and `[[endpoint]]` for `tokenctl proxy`, and a forward proxy for `tokenctl mcp connect`.
-struct ListenerList {
+struct ProxyListenerList {
     /// The maximum run time of the program that prints credentials for a forward proxy.
     private static let commandTimeLimit: Duration = .seconds(10)
 
@@ -47,10 +47,10 @@ struct ListenerList {
         guard let address = ResourceAddress(server), let url = try? EndpointURL(server) else {
             throw StartFailure(.badRequest, "--show-proxy requires a URL")
         }
-        var message = ListenerMessage()
+        var message = ProxyListenerMessage()
         do throws(ConfigurationProblems) {
             let setting = try clientSettings().proxy(for: address)
-            try ListenerList.naming(places.configuration.path) { () throws(ConfigurationProblem) in
+            try ProxyListenerList.naming(places.configuration.path) { () throws(ConfigurationProblem) in
                 try setting.fill(&message, for: url, variables, output)
             }
         } catch {
@@ -65,7 +65,7 @@ struct ListenerList {
         return try ConfigurationFile(path: file.path, mustExist: file.mustExist).settings(home: places.home)
     }
 
-    private func listeners() throws(StartFailure) -> [ListenerMessage] {
+    private func listeners() throws(StartFailure) -> [ProxyListenerMessage] {
         let settings: Settings
         do throws(ConfigurationProblems) {
             if let text = options.listener {
@@ -94,11 +94,11 @@ struct ListenerList {
     ///
     /// `isConfigured` means that the listener is configured, not from the command line.
     private func fill(
-        _ listener: ListenerSettings,
+        _ listener: ProxyListenerSettings,
         isConfigured: Bool
-    ) throws(ConfigurationProblems) -> ListenerMessage {
+    ) throws(ConfigurationProblems) -> ProxyListenerMessage {
         let file = isConfigured ? places.configuration.path : ""
-        return try ListenerList.naming(file, isConfigured ? listener.title : nil) {
+        return try ProxyListenerList.naming(file, isConfigured ? listener.title : nil) {
             () throws(ConfigurationProblem) in
             try listener.filled(variables, output)
         }
@@ -126,7 +126,7 @@ struct ListenerList {
         do throws(ProgramFailure) {
             let inherited = EnvironmentFilter.forCommands(environment)
             let program = try RunningProgram.start(command, environment: [:], inheriting: inherited)
-            status = try program.finish(within: ListenerList.commandTimeLimit, into: &output)
+            status = try program.finish(within: ProxyListenerList.commandTimeLimit, into: &output)
         } catch {
             throw CommandFailure(message: error.message)
         }

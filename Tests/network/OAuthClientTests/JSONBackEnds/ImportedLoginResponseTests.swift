@@ -7,7 +7,7 @@ import TokenCore
 @testable import OAuthClient
 
 /// Logins taken over from the app by the answer it was given.
-struct SavedLoginResponseTests {
+struct ImportedLoginResponseTests {
     private func bench() throws -> KindBench { try KindBench(JSONServerTests.profile()) }
 
     private func refreshTokens(in bench: KindBench) throws -> [String] {
@@ -101,7 +101,7 @@ struct SavedLoginResponseTests {
         )
         let redacting = RedactingServer(
             server: bench.server,
-            names: ExchangeSecrets.Names(bench.server.profile.kind),
+            names: ExchangeSecrets.ParameterNames(bench.server.profile.kind),
             memory: bench.memory
         )
         let saved = try bench.secret(#"{"refreshToken":"refresh-secret-1"}"#)

@@ -4,7 +4,7 @@ import SecretMemory
 import TokenCore
 
 /// The state of one session's files, as far as the store knows it.
-struct RecordEntry {
+struct RecordLedgerEntry {
     let id: RandomID
     /// The highest generation written so far, durable or not.
     var generation: UInt64

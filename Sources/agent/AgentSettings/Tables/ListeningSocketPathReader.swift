@@ -4,7 +4,7 @@ import AgentProtocol
 import ServerSettings
 
 /// A reader of paths at which the agent creates something.
-struct SocketPathSettingReader {
+struct ListeningSocketPathReader {
     /// The home directory, for `~/` at the beginning of paths.
     let home: String?
     let reservedPaths: ReservedPaths?

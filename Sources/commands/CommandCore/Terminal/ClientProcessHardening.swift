@@ -4,7 +4,7 @@ import CHardening
 import Glibc
 
 /// The protections of a process that are applied before it receives the first token.
-package enum StartUp {
+package enum ClientProcessHardening {
     /// Protects this process before it receives a secret, and sets its signal handlers.
     package static func protect() {
         hardening_restore_environment()

@@ -3,7 +3,7 @@
 /// Gives one task at a time its turn, in the order in which they ask.
 ///
 /// Confined to the agent's event loop.
-final class TurnQueue {
+final class AsyncMutex {
     private var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
 

@@ -4,7 +4,7 @@ import AgentProtocol
 import Text
 
 /// The JSON object of a request, every member of which must be one of `Members`.
-struct RequestBody<Members: WireMemberTable> {
+struct ParsedRequestBody<Members: WireMemberTable> {
     private let message: WireMessage<Members>
 
     /// Parses `bytes`.

@@ -5,7 +5,7 @@ import TokenCore
 /// The refresh attempts that wait for one condition, at most one of each session.
 ///
 /// Confined to the agent's event loop.
-final class AttemptWaiters {
+final class WaitingRefreshAttempts {
     private let work: PendingWork
     private var waiting: [SessionName: (attempt: AttemptNumber, task: CheckedContinuation<Bool, Never>)] = [:]
 
