@@ -18,7 +18,9 @@ enum TokenCtl {
     }
 
     private static func status() throws(AgentError) -> Int32 {
-        guard let order = GetOptions.ofThisProcess() else { throw TokenCtlCommandsProgram.execReplacement() }
+        guard let order = GetOptions.ofThisProcess() else {
+            throw TokenctlCommandsExecutable.execReplacement()
+        }
         ClientProcessHardening.protect()
         try order.carryOut()
         return 0

@@ -41,7 +41,7 @@ enum Program {
         case .listListeners: try ProxyListenerList(options, environment).print()
         case .listProviders:
             let places = try AgentLocations(options, environment)
-            ProviderList.print(options.provider, beside: places.configuration.path)
+            ProviderListOutput.print(options.provider, beside: places.configuration.path)
         case .showProxy(let server): try ProxyListenerList(options, environment).printProxy(for: server)
         case .makeFleetKey(let name, let file): try FleetKeyOperations(path: file).make(name)
         case .renewFleetKey(let file): try FleetKeyOperations(path: file).rotate(.replace)

@@ -149,7 +149,7 @@ extension EndToEnd {
             let path = try await restrictedSocket(of: scene)
             let result = try await shell("TOKENAGENT_SOCK='\(path)' tokenctl doctor", in: scene)
             #expect(
-                result.status == 0 && result.standardOutput.contains("not available at this socket"),
+                result.status == 0 && result.standardOutput.contains("not allowed at this restricted socket"),
                 "\(result)"
             )
             #expect(!result.standardOutput.contains("process"), "\(result)")

@@ -22,9 +22,9 @@ package struct TokenMembers: WireMemberTable {
 }
 
 /// The members that `tokenctl get --format json` adds to the token.
-package typealias PrintedTokenDetailMessage = WireMessage<PrintedTokenDetailMembers>
+package typealias GetOutputDetailMessage = WireMessage<GetOutputDetailMembers>
 
-package struct PrintedTokenDetailMembers: WireMemberTable {
+package struct GetOutputDetailMembers: WireMemberTable {
     package let expiresAtText = WireMember<String>("expires_at_rfc3339", isOptional: true)
     package let issuer = WireMember<String>("issuer", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)

@@ -8,8 +8,8 @@ struct DerivedSessions {
     let all: [SessionName]
     private let bySource: [SessionName: Set<SessionName>]
 
-    /// A limit for chains of sessions, longer than any of them.
-    private static let maximumChain = 8
+    /// The bound of the search for a session's depth, greater than the length of any chain.
+    private static let depthLimit = 8
 
     init(_ configuration: AgentConfiguration) {
         let sources = configuration.sessions.compactMapValues { settings in
@@ -27,7 +27,7 @@ struct DerivedSessions {
             guard limit > 0, let nearest = sources[name] else { return 0 }
             return 1 + (nearest.map { depth(of: $0, within: limit - 1) }.max() ?? 0)
         }
-        let depths = sources.keys.map { (depth: depth(of: $0, within: Self.maximumChain), name: $0) }
+        let depths = sources.keys.map { (depth: depth(of: $0, within: Self.depthLimit), name: $0) }
         all = depths.sorted { ($0.depth, $0.name) < ($1.depth, $1.name) }.map(\.name)
         self.bySource = bySource
     }

@@ -24,7 +24,7 @@ final class RefreshCoordinator {
     /// The sessions shared by several hosts.
     private let fleet: any SessionSharing
     /// The requests for tokens that other sessions' tokens are made from.
-    private let sources: SourceTokenRequests
+    private let sources: SourceSessionTokenRequests
     private var queue = RefreshQueue()
     /// The attempts that ``queue`` holds.
     private let held: WaitingRefreshAttempts
@@ -45,7 +45,7 @@ final class RefreshCoordinator {
         tasks: LoopTasks,
         alarm: Alarm<String>,
         fleet: any SessionSharing,
-        sources: SourceTokenRequests
+        sources: SourceSessionTokenRequests
     ) {
         self.registry = registry
         self.phase = phase

@@ -26,7 +26,7 @@ struct AgentParts {
     /// The fleet of this host, or `nil` if it is in none.
     let fleet: FleetCoordinator?
     let sharing: any SessionSharing
-    let sources: SourceTokenRequests
+    let sources: SourceSessionTokenRequests
     let refreshes: RefreshCoordinator
     let records: RecordWriter
     let files: TokenFiles
@@ -91,7 +91,7 @@ struct AgentParts {
             FleetCoordinator($0, parts: fleetParts, eventLoop: eventLoop, alarm: alarm())
         }
         sharing = fleet ?? NoSharing(registry: registry)
-        sources = SourceTokenRequests(
+        sources = SourceSessionTokenRequests(
             registry: registry,
             configuration: configuration,
             phase: phase,

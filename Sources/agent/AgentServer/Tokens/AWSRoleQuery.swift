@@ -69,7 +69,7 @@ struct AWSRoleQuery: Equatable {
 extension RequestFailure {
     static let queryNotEncoded = RequestFailure(
         code: .badRequest,
-        message: "invalid query encoding"
+        message: "the query of the request is not percent-encoded correctly"
     )
     static let repeatedParameter = RequestFailure(
         code: .badRequest,

@@ -18,7 +18,7 @@ final class TokenRequests {
     private let configuration: LiveConfiguration
     private let phase: AgentPhase
     private let refreshes: RefreshCoordinator
-    private let sources: SourceTokenRequests
+    private let sources: SourceSessionTokenRequests
     private let erasure: DeferredSecretErasure
     private let audit: AuditLog
     private let log: SessionLog
@@ -39,7 +39,7 @@ final class TokenRequests {
         configuration: LiveConfiguration,
         phase: AgentPhase,
         refreshes: RefreshCoordinator,
-        sources: SourceTokenRequests,
+        sources: SourceSessionTokenRequests,
         erasure: DeferredSecretErasure,
         audit: AuditLog,
         log: SessionLog,

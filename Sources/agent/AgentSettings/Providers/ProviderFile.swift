@@ -40,7 +40,7 @@ package struct ProviderFile: Equatable, Sendable {
     }
 
     /// The need of clients for a secret.
-    package enum ClientSecret: String, CaseIterable, Sendable {
+    package enum ClientSecretRequirement: String, CaseIterable, Sendable {
         case none, optional, required
     }
 
@@ -55,7 +55,7 @@ package struct ProviderFile: Equatable, Sendable {
     package let registrationPage: String?
     /// The steps on that page.
     package let steps: [String]
-    package let clientSecret: ClientSecret
+    package let clientSecret: ClientSecretRequirement
     package let values: [Value]
     /// The keys that a session of this provider has to set itself, besides the client's.
     package let requiredKeys: [String]
@@ -89,7 +89,7 @@ package struct ProviderFile: Equatable, Sendable {
         client = root.string("client")
         registrationPage = root.string("register_at")
         steps = root.strings("console") ?? []
-        clientSecret = root.word("secret", ClientSecret.self) ?? .optional
+        clientSecret = root.word("secret", ClientSecretRequirement.self) ?? .optional
         values = ProviderFile.values(&root)
         requiredKeys = root.strings("requires") ?? []
         var scopes = root.table("scopes")

@@ -94,7 +94,7 @@ package enum TokenFormat: String, CaseIterable {
             )
         }
         if self == .json {
-            var printed = PrintedTokenDetailMessage(answer)
+            var printed = GetOutputDetailMessage(answer)
             printed.expiresAtText = answer.expiresAt.map(DurationPhrase.rfc3339)
             printed.issuer = about?.issuer
             printed.account = about?.account

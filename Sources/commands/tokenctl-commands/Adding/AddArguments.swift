@@ -209,7 +209,7 @@ struct ClientArguments: ParsableArguments {
         name: .customLong("client-authentication"),
         help: ArgumentHelp("The client authentication method.", valueName: "way")
     )
-    var authentication: Authentication?
+    var authentication: AuthenticationMethod?
 
     /// Whether the client has credentials, and so is already registered.
     var hasProof: Bool { secretFile != nil || readsSecret || keyFile != nil || certificateFile != nil }
@@ -225,7 +225,7 @@ struct ClientArguments: ParsableArguments {
     }
 
     /// The values of `client_authentication`.
-    enum Authentication: String, CaseIterable, ExpressibleByArgument {
+    enum AuthenticationMethod: String, CaseIterable, ExpressibleByArgument {
         case automatic
         case basic
         case post

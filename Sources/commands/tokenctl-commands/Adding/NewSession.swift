@@ -133,7 +133,7 @@ struct NewSessionClient {
     var keyID: String?
     var certificateFile: String?
     /// The authentication method, or `nil` to choose one by the client's credentials.
-    var authentication: ClientArguments.Authentication?
+    var authentication: ClientArguments.AuthenticationMethod?
 
     /// A phrase for the credentials, and the methods of which the issuer has to support one.
     var proof: (words: String, ways: [String]) {

@@ -124,7 +124,7 @@ struct Doctor {
         } catch {
             // A restricted socket, for a sandbox or another host, does not allow checks of the agent.
             guard error.code != .denied else {
-                return [Finding(.ok, "agent's checks", "not available at this socket")]
+                return [Finding(.ok, "agent's checks", "not allowed at this restricted socket")]
             }
             return [Finding(.problem, "agent's checks", error.message, remedy: error.remedy)]
         }
@@ -154,7 +154,7 @@ struct Doctor {
         let absence = Finding(
             .warning,
             "agent",
-            "not running (starts on demand: \(program))",
+            "not running (tokenctl starts \(program) on demand)",
             remedy: .run("tokenagent")
         )
         return [absence] + store() + configuration()

@@ -6,7 +6,7 @@ import CommandCore
 import Glibc
 
 /// The program `tokenctl-commands`, which has every command but `get`, and the argument parser.
-enum TokenCtlCommandsProgram {
+enum TokenctlCommandsExecutable {
     private static let name = "tokenctl-commands"
 
     /// Replaces this process with `tokenctl-commands` and the same arguments.

@@ -16,7 +16,7 @@ protocol SourceRefreshing: AnyObject {
 ///
 /// - Entry points: ``waitUntilReady(for:of:)``, ``tokens(for:)``, ``follow(_:of:)``.
 /// - Runs on: the agent's event loop, to which it is confined.
-final class SourceTokenRequests {
+final class SourceSessionTokenRequests {
     /// A refresh that waits until a source has a token.
     private struct Waiting {
         var source: SessionName
@@ -198,7 +198,7 @@ final class SourceTokenRequests {
 
 // MARK: Logins and logouts of sources
 
-extension SourceTokenRequests {
+extension SourceSessionTokenRequests {
     /// Applies an event of `name` to every session derived from it: end, start again or continue.
     func follow(_ event: SessionEvent, of name: SessionName) {
         let derived = configuration.derived[name]

@@ -6,7 +6,7 @@ import ServerSettings
 import Text
 
 /// The output of `--list-providers`: every provider file, or one.
-enum ProviderList {
+enum ProviderListOutput {
     /// Writes one line of JSON to standard output.
     ///
     /// - Parameters:
