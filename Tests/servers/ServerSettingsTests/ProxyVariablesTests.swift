@@ -40,6 +40,21 @@ struct ProxyVariablesTests {
         #expect(try Self.proxy(variables, "id.example") == proxy)
     }
 
+    /// A proxy URL, and the decoded user name and password.
+    @Test(
+        .holds("88"),
+        arguments: [
+            ("http://CORP%5Cal:pass@p.example:3128", "CORP\\al:pass"),
+            ("http://al:p%C3%A4%25%40%3A%2f@p.example", "al:p\u{E4}%@:/"),
+            ("HTTP://al:a@b@P.Example/", "al:a@b"), ("al:pass@p.example:3128", "al:pass"),
+            ("http://al:a+b@p.example", "al:a+b"), ("https://al:@[2a00::1]:443", "al:"),
+        ]
+    )
+    func `credentials are decoded as curl decodes them`(url: String, credentials: String) throws {
+        let found = try ProxyVariables { $0 == "https_proxy" ? url : nil }.proxy(for: "id.example", port: 443)
+        #expect(found?.credentials?.text == credentials)
+    }
+
     @Test(
         .holds("88"),
         arguments: [
@@ -72,6 +87,9 @@ struct ProxyVariablesTests {
             ("*.id.example", "id.example", 443), ("ID.EXAMPLE.:443", "a.Id.Example.", 443),
             ("[2a00::1]", "2a00::1", 443), ("2a00::/16", "2a00:1::5", 443),
             ("[2a00::1]:8443", "2a00::1", 8443),
+            // IPv4-mapped networks count their bits from the start of the IPv6 address.
+            ("::ffff:9.9.0.0/112", "9.9.1.2", 443), ("::ffff:0:0/96", "9.9.9.9", 443),
+            ("::FFFF:9.9.0.0/112", "::ffff:9.9.1.2", 443),
         ]
     )
     func `NO_PROXY covers a host`(list: String, host: String, port: Int) throws {
@@ -95,6 +113,8 @@ struct ProxyVariablesTests {
             ("**", "id.example", 443),
             ("9.9.9.9/33", "9.9.9.8", 443), ("id.example:0", "id.example", 443),
             ("id\nid.example", "id.example", 443),
+            ("::ffff:9.9.0.0/112", "9.8.1.2", 443), ("::ffff:9.9.9.9/128", "9.9.9.8", 443),
+            ("[::ffff:9.9.0.0]:8443", "9.9.0.0", 443),
         ]
     )
     func `NO_PROXY covers no other host`(list: String, host: String, port: Int) throws {

@@ -128,7 +128,10 @@ package struct ProxyExceptions: Sendable {
         let text = String(decoding: rest, as: UTF8.self)
         if let address = IPAddress(text) {
             let whole = address.bytes.count * 8
-            return .network(address, bits: min(bits ?? whole, whole), port: port)
+            guard let bits else { return .network(address, bits: whole, port: port) }
+            // The bits of an IPv4-mapped address count from the start of the IPv6 address.
+            let isMapped = whole == 32 && text.utf8.contains(UInt8(ascii: ":"))
+            return .network(address, bits: min(max(isMapped ? bits - 96 : bits, 0), whole), port: port)
         }
         guard bits == nil else { return nil }
         if rest.starts(with: "*.".utf8) { rest = rest.dropFirst() }
