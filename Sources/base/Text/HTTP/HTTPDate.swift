@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Dates of HTTP headers in the one format that senders must use (RFC 9110 §5.6.7).
+/// Dates of HTTP headers, in the format of today and the two obsolete ones (RFC 9110 §5.6.7).
 package enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -9,17 +9,36 @@ package enum HTTPDate {
     /// The maximum size in bytes that is parsed; a date has 29.
     package static let longest = 64
 
-    /// Parses `Sun, 06 Nov 1994 08:49:37 GMT` into seconds since 1970, or returns `nil` if it is not such a
-    /// date.
+    /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`
+    /// into seconds since 1970, or returns `nil` if it is not such a date.
     package static func read(_ text: String) -> Int64? {
         // Only ASCII from here on, so text is compared as bytes.
         guard text.utf8.count <= longest, text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         let words = text.split(separator: " ")
-        guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT",
-            let day = number(words[1], in: 1...31), let month = months.firstIndex(of: String(words[2])),
-            let year = number(words[3], in: 1_970...9_999)
+        let hasComma = words.first?.hasSuffix(",") == true
+        switch (words.count, hasComma) {
+        case (6, true) where words[5] == "GMT": return seconds(words[1], words[2], words[3], words[4])
+        case (4, true) where words[3] == "GMT":
+            let parts = words[1].split(separator: "-", omittingEmptySubsequences: false)
+            guard parts.count == 3, parts[2].utf8.count == 2, let year = number(parts[2], in: 0...99) else {
+                return nil
+            }
+            return seconds(parts[0], parts[1], "\(year < 70 ? 2_000 + year : 1_900 + year)", words[2])
+        case (5, false): return seconds(words[2], words[1], words[4], words[3])
+        default: return nil
+        }
+    }
+
+    private static func seconds(
+        _ day: Substring,
+        _ month: Substring,
+        _ year: Substring,
+        _ time: Substring
+    ) -> Int64? {
+        guard let day = number(day, in: 1...31), let month = months.firstIndex(of: String(month)),
+            let year = number(year, in: 1_970...9_999)
         else { return nil }
-        let clock = words[4].split(separator: ":", omittingEmptySubsequences: false)
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false)
         guard clock.count == 3, let hour = number(clock[0], in: 0...23),
             let minute = number(clock[1], in: 0...59), let second = number(clock[2], in: 0...60)
         else { return nil }

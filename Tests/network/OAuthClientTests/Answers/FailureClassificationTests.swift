@@ -188,6 +188,7 @@ struct FailureClassificationTests {
             ("1000000000", .seconds(3_600)), ("99999999999999999999", .seconds(3_600)), ("-1", nil),
             ("soon", nil), ("", nil),
             ("1.5", nil), ("Fri, 15 Jan 2027 08:01:00 GMT", .seconds(60)),
+            ("Friday, 15-Jan-27 08:01:00 GMT", .seconds(60)), ("Fri Jan 15 08:01:00 2027", .seconds(60)),
             ("Fri, 15 Jan 2027 07:00:00 GMT", .seconds(1)),
             ("Sat, 16 Jan 2027 08:00:00 GMT", .seconds(3_600)), ("Fri, 32 Jan 2027 08:01:00 GMT", nil),
         ]
@@ -203,9 +204,26 @@ struct FailureClassificationTests {
             ("Sun, 06 Nov 1994 08:49:37 GMT", Int64(784_111_777)), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
             ("Thu, 29 Feb 2024 12:00:00 GMT", 1_709_208_000), ("Wed, 01 Mar 2000 00:00:00 GMT", 951_868_800),
             ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
+            // The obsolete forms, which a recipient must read (RFC 9110 §5.6.7).
+            ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777), ("Sun Nov  6 08:49:37 1994", 784_111_777),
+            ("Thursday, 29-Feb-24 12:00:00 GMT", 1_709_208_000),
+            ("Thu Feb 29 12:00:00 2024", 1_709_208_000), ("Wed Mar 01 00:00:00 2000", 951_868_800),
         ]
     )
     func `HTTP dates are read`(text: String, seconds: Int64) {
         #expect(HTTPDate.read(text) == seconds)
+    }
+
+    @Test(
+        .holds("80"),
+        arguments: [
+            "", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37", "Sun Nov 6 08:49 1994",
+            "Sun, Nov 6 08:49:37 1994", "Sun Nov 6 08:49:37 94", "Sun, 06-Nov 94 08:49:37 GMT",
+            "Sunday, 32-Nov-94 08:49:37 GMT", "Sunday, 06-Nov-94-1 08:49:37 GMT", "Sun Nov 6 24:49:37 1994",
+        ]
+    )
+    func `what is no HTTP date is none`(text: String) {
+        #expect(HTTPDate.read(text) == nil)
     }
 }
