@@ -54,6 +54,57 @@ import Text
         #expect(!bytes("\u{212a}eep").says("keep"))
     }
 
+    /// A field, a scheme, the name of a parameter, and its value.
+    @Test(
+        arguments: [
+            // Azure Storage separates parameters by spaces.
+            (
+                "Bearer authorization_uri=https://login.example/t/authorize resource_id=https://s.example",
+                "bearer", "resource_id", "https://s.example"
+            ),
+            (
+                #"Bearer realm="a b" error="invalid_token"  error_description = "no, it is""#, "bearer",
+                "error_description", "no, it is"
+            ),
+            (#"Bearer realm="a b" error="invalid_token", scope="x""#, "bearer", "error", "invalid_token"),
+            (#"Bearer realm="a b" error="invalid_token", scope="x""#, "bearer", "scope", "x"),
+            (#"Bearer realm="a=b c=d" scope=x"#, "bearer", "c", nil),
+            (#"Bearer realm="a" Basic realm="b", scope="x""#, "basic", "realm", "b"),
+            // A quoted pair is the second character (RFC 9110 §5.6.4).
+            (#"Bearer realm="a \"b\", \c", scope="x\y""#, "bearer", "realm", #"a "b", c"#),
+            (#"Bearer realm="a \"b\", \c", scope="x\y""#, "bearer", "scope", "xy"),
+            (#"Bearer realm="a\\", scope=x"#, "bearer", "scope", "x"),
+            (
+                "Bearer resource_metadata='https://api.example/m', scope='a b'", "bearer",
+                "resource_metadata", "https://api.example/m"
+            ),
+            ("Bearer realm='it', error_description=\"it's\"", "bearer", "error_description", "it's"),
+            ("Bearer error_description=it's, scope=x", "bearer", "error_description", "it's"),
+            (#"Negotiate, NTLM, Basic realm="x", Bearer scope="a b""#, "bearer", "scope", "a b"),
+            (
+                #"Negotiate YIIB+/w==, Bearer scope=a, DPoP algs="ES256 RS256", scope=b"#, "bearer", "scope",
+                "a"
+            ),
+            (#"Negotiate YIIB+/w==, Bearer scope=a, DPoP algs="ES256 RS256", scope=b"#, "dpop", "scope", "b"),
+            (#"Negotiate YIIB+/w==, Bearer scope=a"#, "negotiate", "YIIB+/w", nil),
+            (",, Bearer ,, scope = a ,", "bearer", "scope", "a"), ("scope=a", "bearer", "scope", nil),
+            (#"Bearer realm="unended, scope=x"#, "bearer", "scope", nil),
+            ("Bearer realm=", "bearer", "realm", nil),
+            (#"Bearer realm="", scope=x"#, "bearer", "realm", ""),
+        ] as [(String, String, String, String?)]
+    )
+    func `a challenge is read as servers write it`(text: String, scheme: String, name: String, value: String?)
+    {
+        #expect(Challenges(text).value(of: name, scheme: scheme) == value)
+    }
+
+    @Test func `a challenge may have no parameters`() {
+        let challenges = Challenges(#"Negotiate, NTLM , Basic realm="Bearer, x" , bearer, DPoP algs=ES256"#)
+        let known = ["negotiate", "ntlm", "basic", "Bearer", "dpop"]
+        #expect(known.allSatisfy { challenges.offers($0) })
+        #expect(!challenges.offers("x") && !challenges.offers("algs") && !challenges.offers(""))
+    }
+
     @Test func `of a challenge a hundred parameters are read`() {
         let all = (1...200).map { "a\($0)=\"\($0), x\"" }.joined(separator: ", ")
         let challenges = Challenges("Bearer \(all)")

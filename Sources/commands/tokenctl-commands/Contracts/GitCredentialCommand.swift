@@ -100,12 +100,19 @@ struct GitContract: HelperContract {
     }
 
     private var takesBearer: Bool {
-        let challenges = fields.filter { $0.name.bytewise == "wwwauth[]" }.map {
-            $0.value.bytewise.lowercased
-        }
-        let isWelcome = challenges.isEmpty || challenges.contains { $0.hasPrefix("bearer") }
-        let knows = fields.contains { $0.name.bytewise == "capability[]" && $0.value.bytewise == "authtype" }
-        return isWelcome && knows
+        let challenges = list("wwwauth[]")
+        let isWelcome = challenges.isEmpty || challenges.contains { Challenges($0).offers("bearer") }
+        return isWelcome && list("capability[]").contains { $0.bytewise == "authtype" }
+    }
+
+    /// Returns the values of a field that may be repeated; an empty one clears those before it.
+    private func list(_ name: ByteText) -> [String] {
+        Array(
+            fields.filter { $0.name.bytewise == name }.map(\.value).split(
+                separator: "",
+                omittingEmptySubsequences: false
+            ).last ?? []
+        )
     }
 
     private subscript(_ name: ByteText) -> String? {

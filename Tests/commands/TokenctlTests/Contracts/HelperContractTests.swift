@@ -40,6 +40,27 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
         ),
         HelperRow(
             arguments: ["git-credential", "get"],
+            input: https + "capability[]=authtype\nwwwauth[]=Negotiate, Bearer realm=\"x\"\n\n",
+            output: bearer + pair
+        ),
+        HelperRow(
+            arguments: ["git-credential", "get"],
+            input: https + "capability[]=authtype\nwwwauth[]=Basic realm=\"Bearer, x\"\n\n",
+            output: pair
+        ),
+        // An empty value clears the list (git-credential(1)).
+        HelperRow(
+            arguments: ["git-credential", "get"],
+            input: https + "wwwauth[]=Basic\ncapability[]=authtype\nwwwauth[]=\ncapability[]=state\n\n",
+            output: bearer + pair
+        ),
+        HelperRow(
+            arguments: ["git-credential", "get"],
+            input: https + "capability[]=authtype\ncapability[]=\ncapability[]=state\nstate[]=x.y\n\n",
+            output: pair
+        ),
+        HelperRow(
+            arguments: ["git-credential", "get"],
             input: https + "username=me\n\n",
             output: pair.replacing("oauth2", with: "me")
         ),
@@ -80,6 +101,22 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
             output: v1.replacing("io/v1\"", with: "io/v1beta1\"") + status
         ),
         HelperRow(
+            arguments: ["kube-credential"],
+            environment: [
+                "KUBERNETES_EXEC_INFO":
+                    #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"cluster":{"server":"https://GIT.example.com/k8s/clusters/c-1","tls-server-name":"x","certificate-authority-data":null,"config":{"a":1}},"interactive":false}}"#
+            ],
+            output: v1 + status
+        ),
+        HelperRow(
+            arguments: ["kube-credential", "work"],
+            environment: [
+                "KUBERNETES_EXEC_INFO":
+                    #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":true}}"#
+            ],
+            output: v1 + status
+        ),
+        HelperRow(
             arguments: ["kube-credential", "work"],
             environment: ["KUBERNETES_EXEC_INFO": #"{"apiVersion":"client.authentication.k8s.io/v2"}"#],
             output: "",
@@ -115,6 +152,20 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
             output: #"{"https://git.example.com":"oauth2","https://named.example.com":"robot"}"# + "\n"
         ),
         HelperRow(arguments: ["docker-credential", "erase"], input: "git.example.com", output: ""),
+        HelperRow(arguments: ["docker-credential", "erase"], input: "https://other.org/v1/\n", output: ""),
+        HelperRow(arguments: ["docker-credential", "erase"], input: "", output: ""),
+        HelperRow(
+            arguments: ["docker-credential", "get"],
+            input: "",
+            output: "credentials not found in native keychain\n",
+            status: 1
+        ),
+        HelperRow(
+            arguments: ["docker-credential", "get"],
+            input: "git.example.com:443/v2/name/image\r\n",
+            output: #"{"ServerURL":"git.example.com:443/v2/name/image","Username":"oauth2","Secret":"AT"}"#
+                + "\n"
+        ),
         HelperRow(
             arguments: ["docker-credential", "store"],
             input: "{}",
