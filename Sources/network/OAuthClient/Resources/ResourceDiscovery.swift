@@ -30,7 +30,7 @@ struct ResourceDiscovery: Sendable {
         var isPublic: Bool
     }
 
-    /// Asks the resource, and then the URL that its rejection names, or else the two well-known ones.
+    /// Asks the resource, and then the URLs that its rejection names and the two well-known ones.
     ///
     /// - Returns: The contents of the first usable document.
     /// - Throws: `misconfigured` if there is none, or if it is about another resource.
@@ -53,18 +53,19 @@ struct ResourceDiscovery: Sendable {
         )
     }
 
-    /// Fetches the metadata from the first usable URL of a rejection, or from a well-known URL if the
-    /// rejection names none.
+    /// Fetches the metadata from the first usable URL of a rejection, or else from a well-known URL.
+    ///
+    /// Servers behind a gateway name URLs that lead nowhere.
     private func metadata(
         of url: EndpointURL,
         named: [String],
         isPublic: Bool
     ) async throws(RefreshFailure) -> ResourceMetadata {
-        let places =
-            named.isEmpty
-            ? WellKnownURL.protectedResource(url) : Array(named.prefix(ResourceDiscovery.maximumNamed))
+        let places = named.prefix(ResourceDiscovery.maximumNamed) + WellKnownURL.protectedResource(url)
         do throws(JSONFetch.FetchError) {
-            return try await first(of: places, isPublic: isPublic) { object, place throws(RefreshFailure) in
+            return try await first(of: Array(places), isPublic: isPublic) {
+                object,
+                place throws(RefreshFailure) in
                 try ResourceDiscovery.metadata(object, from: place, of: url)
             }
         } catch {

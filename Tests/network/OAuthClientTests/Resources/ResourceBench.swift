@@ -47,6 +47,7 @@ struct ResourceBench {
             sleep: BrowserLoginTests.forEver
         )
         server = ResourceAuthorizationServer(profile: profile, resource: resource, tools: tools)
+        withoutWellKnown()
         challenge(#"Bearer resource_metadata="\#(Self.metadataURL)", scope="api:read""#)
         exchange.always(Self.metadataURL, .json(Self.document()))
         exchange.always(Self.issuerURL, .json(Self.metadata()))
@@ -60,6 +61,14 @@ struct ResourceBench {
             Self.resource,
             .reply(ServerResponse(status: 401, headers: headers, isInternal: isInternal))
         )
+    }
+
+    /// Lets the well-known addresses of the resource's metadata respond with 404.
+    private func withoutWellKnown() {
+        for place in ["/v1/mcp", ""] {
+            let url = "https://api.example/.well-known/oauth-protected-resource" + place
+            exchange.always(url, .json("", status: 404))
+        }
     }
 
     /// The resource's metadata, changed.

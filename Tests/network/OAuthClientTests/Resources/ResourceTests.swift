@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerSettings
 import TestSupport
 import Testing
 import Text
@@ -78,6 +79,8 @@ struct ResourceTests {
         "Bearer resource_metadata=\"URL\", resource_metadata=\"URL\"",
         "Bearer resource_metadata=\"\", resource_metadata=\"URL\"",
         "Bearer resource_metadata=\"/x\", resource_metadata=\"http://api.example/x\", resource_metadata=\"URL\"",
+        "Bearer realm=\"x\" error=\"invalid_token\" resource_metadata=\"URL\"",
+        "Bearer resource_metadata='URL', scope='api:read'",
         "DPoP algs=\"ES256\", Bearer realm=\"a, resource_metadata=\\\"b\\\"\", resource_metadata=\"URL\"",
     ])
     func `the metadata that a refusal names is found`(challenge: String) async throws {
@@ -86,6 +89,26 @@ struct ResourceTests {
         let outcome = await bench.logIn().outcome
         #expect(outcome.granted?.server == Self.found, "\(outcome)")
         #expect(bench.asked.isSubset(of: ["api.example", "as.example"]))
+    }
+
+    /// Addresses in a challenge that lead nowhere: relative ones, those of a server that does not know its own
+    /// scheme, and those of another path.
+    @Test(arguments: [
+        "", "/.well-known/oauth-protected-resource/v1/mcp", "http://api.example/meta",
+        "https://api.example/v1/mcp/.well-known/oauth-protected-resource",
+    ])
+    func `a challenge that leads nowhere hides no well-known address`(named: String) async throws {
+        for place in ["/v1/mcp", ""] {
+            let bench = try ResourceBench()
+            bench.challenge("Bearer resource_metadata=\"\(named)\"")
+            if (try? EndpointURL(named)) != nil { bench.exchange.always(named, .json("", status: 404)) }
+            bench.exchange.always(
+                "https://api.example/.well-known/oauth-protected-resource\(place)",
+                .json(ResourceBench.document())
+            )
+            let outcome = await bench.logIn().outcome
+            #expect(outcome.granted?.server == Self.found, "\(outcome)")
+        }
     }
 
     @Test func `more addresses than anybody names are not looked at`() async throws {
