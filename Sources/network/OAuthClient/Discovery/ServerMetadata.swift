@@ -191,7 +191,8 @@ struct ServerMetadata: Equatable, Sendable {
         responseTypes = reader.strings("response_types_supported")
         grantTypes = reader.strings("grant_types_supported")
         scopes = reader.strings("scopes_supported")
-        challengeMethods = reader.strings("code_challenge_methods_supported")
+        // A server that lists no method has no PKCE.
+        challengeMethods = reader.literalStrings("code_challenge_methods_supported")
         signingAlgorithms = reader.strings("id_token_signing_alg_values_supported")
         proofAlgorithms = reader.strings("dpop_signing_alg_values_supported")
         protectedResources = reader.strings("protected_resources")
@@ -304,7 +305,13 @@ private struct Reader {
         return .usable(url)
     }
 
+    /// Returns a list, or `nil` if there is none or it is empty, which a server must leave out (RFC 8414 §3.2).
     func strings(_ name: String) -> [ByteText]? {
+        document[name]?.array?.isEmpty == false ? literalStrings(name) : nil
+    }
+
+    /// Returns a list, also an empty one.
+    func literalStrings(_ name: String) -> [ByteText]? {
         document[name]?.array?.compactMap { $0.string?.bytewise }
     }
 }

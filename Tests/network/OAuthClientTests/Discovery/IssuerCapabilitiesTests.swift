@@ -44,7 +44,7 @@ struct IssuerCapabilitiesTests {
     @Test(
         .holds("191"),
         arguments: [
-            (["none"], [.none]), ([], []),
+            (["none"], [.none]),
             (["client_secret_basic", "client_secret_post"], [.basic, .post]),
             (["private_key_jwt", "client_secret_jwt"], [.clientSecretJWT, .privateKeyJWT]),
             (["self_signed_tls_client_auth"], [.tls]), (["tls_client_auth"], [.tls]),

@@ -109,6 +109,20 @@ struct OddMetadataTests {
         #expect(outcome.granted?.subject == "alice", "\(outcome)")
     }
 
+    /// Lists with nothing in them, which a server must leave out (OpenID Connect Discovery 1.0 §3, RFC 8414 §3.2).
+    @Test(arguments: [
+        "id_token_signing_alg_values_supported", "response_types_supported",
+        "grant_types_supported", "scopes_supported",
+        "token_endpoint_auth_methods_supported", "token_endpoint_auth_signing_alg_values_supported",
+        "dpop_signing_alg_values_supported", "protected_resources",
+    ])
+    func `an empty list says nothing`(name: String) async throws {
+        let absent = try await bench(TestIssuer.metadata([name: .null])).server.discovery.metadata()
+        let bench = try bench(TestIssuer.metadata([name: []]))
+        #expect(try await bench.server.discovery.metadata() == absent)
+        #expect(try await logIn(bench).granted?.subject == "alice")
+    }
+
     // MARK: Searches
 
     /// Responses of the first and the second place, and what follows from them.
