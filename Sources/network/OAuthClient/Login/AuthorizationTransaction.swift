@@ -148,7 +148,8 @@ final class AuthorizationTransaction: Sendable {
         let named = AuthorizationTransaction.single("iss", in: parameters)
         let isOther = named.map { !IssuerNameRules.isName($0, of: issuer ?? $0, tenant: nil) }
         if issuer != nil, isOther ?? namesIssuer { return .mixedUp }
-        if let code = AuthorizationTransaction.single("error", in: parameters) {
+        // A parameter without a value counts as omitted (RFC 6749 §3.1).
+        if let code = AuthorizationTransaction.single("error", in: parameters), !code.isEmpty {
             let description = AuthorizationTransaction.single("error_description", in: parameters)
             return .refused(.refusal(ReportedOAuthError(code: code, description: description)))
         }

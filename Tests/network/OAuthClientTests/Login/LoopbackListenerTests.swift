@@ -64,6 +64,39 @@ struct LoopbackListenerTests {
         }
     }
 
+    /// Requests of browsers, and what comes before and after them; `S` stands for our state and `P` for the port.
+    @Test(
+        .holds("90"),
+        arguments: [
+            // A parameter without a value counts as omitted (RFC 6749 §3.1).
+            "GET /callback?error=&error_description=&code=good&state=S HTTP/1.1\r\nHost: 127.0.0.1:P\r\n\r\n",
+            // A browser that fetches the page before the user goes there.
+            "GET /callback?code=good&state=S HTTP/1.1\r\nHost: 127.0.0.1:P\r\n"
+                + "Sec-Purpose: prefetch;prerender\r\nPurpose: prefetch\r\n\r\n",
+            "GET /callback?code=good&state=S HTTP/1.1\r\nHost: 127.0.0.1:P\r\n\r\n"
+                + "GET /favicon.ico HTTP/1.1\r\nHost: 127.0.0.1:P\r\n\r\n",
+            "GET /callback?state=S&session_state=x.y&code=good&scope=a+b&authuser=0&prompt=none HTTP/1.0\r\n"
+                + "host:127.0.0.1:P\r\nX-Empty:\r\n\r\n",
+            "GET /callback?&code=good&&state=S& HTTP/1.1\r\nHost: 127.0.0.1:P\r\n"
+                + "Content-Length: 0\r\n\r\n",
+        ]
+    )
+    func `the redirect is taken whatever a browser does around it`(request: String) async throws {
+        let waiting = try await WaitingListener()
+        let (listener, address) = (waiting.listener, waiting.address)
+        let text = request.replacing("=S", with: "=\(address.state)").replacing(
+            ":P",
+            with: ":\(address.port)"
+        )
+        let page = try await RawConnection.exchange(port: address.port, text)
+        #expect(RawConnection.path(of: page)?.hasPrefix("/outcome/") == true, "\(page)")
+        #expect(try await listener.response() == .code("good"))
+        // The user goes to the page that was fetched before.
+        let again = try await address.redirect("code=good&state=\(address.state)")
+        #expect(RawConnection.path(of: again) == RawConnection.path(of: page))
+        await listener.close()
+    }
+
     @Test(.holds("93"), arguments: ["code=%ZZ&state=S", "code=%FF&state=S", "code=a&state=S&x=%"])
     func `a response of this login that cannot be read is the end of it`(query: String) async throws {
         let waiting = try await WaitingListener()
