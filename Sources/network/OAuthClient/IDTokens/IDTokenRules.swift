@@ -233,7 +233,7 @@ extension JSONObject {
     /// Returns an optional claim.
     ///
     /// Some servers write `null` if they have none.
-    fileprivate func stated(_ claim: String) -> JSONValue? { self[claim].flatMap { $0 == .null ? nil : $0 } }
+    func stated(_ claim: String) -> JSONValue? { self[claim].flatMap { $0 == .null ? nil : $0 } }
 
     fileprivate func time(_ claim: String) -> WallTime? {
         seconds(claim).map { WallTime(secondsSince1970: $0) }

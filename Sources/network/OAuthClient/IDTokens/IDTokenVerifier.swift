@@ -78,9 +78,11 @@ struct IDTokenVerifier: Sendable {
         /// It is not unique and may change (OIDC Core §5.7).
         var account: String?
 
-        fileprivate init(_ claims: JSONObject) {
+        init(_ claims: JSONObject) {
             subject = claims["sub"]?.string ?? ""
-            let mail = claims["email_verified"]?.bool == false ? nil : claims["email"]?.string
+            // Some issuers write the boolean as a string.
+            let isVerified = claims.stated("email_verified").map { $0 == true || $0 == "true" }
+            let mail = isVerified == false ? nil : claims["email"]?.string
             let names = [claims["preferred_username"]?.string, mail]
             account = names.lazy.compactMap(\.self).first { !$0.isEmpty }
         }

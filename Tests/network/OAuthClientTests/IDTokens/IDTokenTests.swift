@@ -151,6 +151,11 @@ struct IDTokenTests {
             claims: ["iat": .number("1799999999.5"), "exp": .number("1800000300.5")],
             isBelieved: true
         ),
+        Vector(
+            name: "times as Java writes a double",
+            claims: ["iat": .number("1.8E9"), "exp": .number("1.8000003E9")],
+            isBelieved: true
+        ),
         Vector(name: "nbf in the future", claims: ["nbf": .integer(now + 301)]),
         Vector(name: "nbf null", claims: ["nbf": .number("null")], isBelieved: true),
         Vector(name: "nbf a string", claims: ["nbf": "0"]),
@@ -203,6 +208,45 @@ struct IDTokenTests {
     func `a login fails with a key set that has no fitting key`(keySet: String) async throws {
         let outcome = try await logIn(keySet: keySet)
         #expect(outcome.granted == nil)
+    }
+
+    /// Numbers of keys as libraries write them that encode a signed number, pad, or break lines.
+    @Test(.holds("O38"), arguments: ["leading zero", "padding", "other alphabet"])
+    func `a key is read however its numbers are written`(way: String) async throws {
+        let modulus = try #require(TestIssuer.rsaKey().object?["n"]?.string)
+        let bytes = try #require(KeySet.bytes(of: modulus))
+        let written =
+            switch way {
+            case "leading zero": Base64.urlEncoded([0] + bytes)
+            case "padding": Base64.urlEncoded(bytes) + "=="
+            default: Base64.encoded(bytes)
+            }
+        let keys = TestIssuer.keySet([TestIssuer.rsaKey(["n": .string(written), "e": "AAEAAQ"])])
+        #expect(try await logIn(keySet: keys).granted?.subject == "alice")
+    }
+
+    /// The claims about the account, and what is shown of it (Apple, Cognito and others write booleans as text).
+    @Test(
+        .holds("O45"),
+        arguments: [
+            (["email": "a@b.example"], "a@b.example"),
+            (["email": "a@b.example", "email_verified": true], "a@b.example"),
+            (["email": "a@b.example", "email_verified": "true"], "a@b.example"),
+            (["email": "a@b.example", "email_verified": false], nil),
+            (["email": "a@b.example", "email_verified": "false"], nil),
+            (["email": "a@b.example", "email_verified": "False"], nil),
+            (["email": "a@b.example", "email_verified": 0], nil),
+            (["email": "a@b.example", "email_verified": "false", "preferred_username": "al"], "al"),
+        ] as [([String: JSONValue], String?)]
+    )
+    func `an address that the issuer has not verified is nobody's name`(
+        claims: [String: JSONValue],
+        account: String?
+    ) {
+        let user = IDTokenVerifier.VerifiedUser(
+            TestIssuer.changed(["sub": "alice"], by: claims).object ?? JSONObject()
+        )
+        #expect(user.account == account && user.subject == "alice")
     }
 
     /// A hundred other keys of the kind before the one that signed; with a name it is found among any number.
