@@ -101,6 +101,22 @@ import Text
             ("/computeMetadata/v1/instance/service-accounts/default", .account("default", item: nil)),
             ("/computeMetadata/v1/instance/service-accounts/a@b/", .account("a@b", item: nil)),
             ("/computeMetadata/v1/instance/service-accounts/a@b/token", .account("a@b", item: "token")),
+            // Libraries that encode what goes into a path (RFC 3986 §2.3, §6.2.2.2).
+            ("/computeMetadata/v1/instance/service-accounts/a%40b/token", .account("a@b", item: "token")),
+            (
+                "/computeMetadata/v1/instance/service%2Daccounts/auth0%7C1/email",
+                .account("auth0|1", item: "email")
+            ),
+            (
+                "/computeMetadata/v1/instance/service-accounts/a%2Fb/token",
+                .account("a/b", item: "token")
+            ),
+            ("/computeMetadata/v1/instance/service-accounts/%FF/token", nil),
+            ("/computeMetadata/v1/instance/service-accounts/%4/token", nil),
+            ("/computeMetadata/v1/instance/service-accounts/a+b/token", .account("a+b", item: "token")),
+            // Libraries take 404 for the default universe.
+            ("/computeMetadata/v1/universe/universe-domain", nil),
+            ("/computeMetadata/v1/universe/universe_domain", nil),
             ("/computeMetadata/v1/instance/service-accounts/a@b/token/", nil),
             ("/computeMetadata/v1/instance/service-accounts//token", nil),
             ("/computeMetadata/v1/instance/service-accounts//", nil),

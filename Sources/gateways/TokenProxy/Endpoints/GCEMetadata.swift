@@ -210,9 +210,12 @@ enum GCEMetadataPath: Equatable {
 
     /// Parses a path, or returns `nil` if the path does not exist.
     ///
-    /// The trailing slash of a directory is optional, because libraries omit it.
+    /// The trailing slash of a directory is optional, because libraries omit it. Some encode the name of an
+    /// account.
     init?(_ path: String) {
-        var names = path.bytewise.split(on: "/", omittingEmpty: false).dropFirst()
+        let written = path.bytewise.split(on: "/", omittingEmpty: false).dropFirst()
+        var names = written.compactMap { PercentCoding.decoded($0.utf8, plusIsBlank: false) }[...]
+        guard names.count == written.count else { return nil }
         let isDirectory = names.last?.isEmpty == true
         if isDirectory { names.removeLast() }
         let above = GCEMetadataPath.above
@@ -221,13 +224,13 @@ enum GCEMetadataPath: Equatable {
                 $0.bytewise == $1.name.bytewise
             })
         {
-            let rest = names.dropFirst(GCEMetadataPath.projectDepth + 1).map(String.init)
+            let rest = names.dropFirst(GCEMetadataPath.projectDepth + 1)
             guard rest.count <= 1, !rest.contains(""), rest.isEmpty || !isDirectory else { return nil }
             self = .project(item: rest.first)
             return
         }
         guard zip(names, above).allSatisfy({ $0.bytewise == $1.name.bytewise }) else { return nil }
-        let rest = names.dropFirst(above.count).map(String.init)
+        let rest = Array(names.dropFirst(above.count))
         guard !rest.contains(where: \.isEmpty) else { return nil }
         switch rest.count {
         case 0: self = .directory(names.count)
