@@ -63,6 +63,8 @@ struct Exchange: Sendable {
             } catch {
                 throw RPCFailure(.failed, "the server's response is not a JSON-RPC message")
             }
+            // An error about no request is about this one.
+            if let stated = RPCFailure.stated(in: answer), !stated.hasID { throw stated.failure }
             await deliver(answer, of: reply)
         case "text/event-stream":
             try await follow(reply)

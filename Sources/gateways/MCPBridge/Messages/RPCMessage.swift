@@ -164,7 +164,9 @@ extension RPCMessage {
             }
             kind = id.map(Kind.request) ?? .notification
         } else {
-            guard (members["result"] == nil) != (members["error"] == nil), members["id"] != nil else {
+            // From MCP version 2025-11-25 on, an error need not name a request.
+            let hasError = members["error"] != nil
+            guard (members["result"] == nil) == hasError, members["id"] != nil || hasError else {
                 throw RPCFailure(
                     .notAMessage,
                     "the message requires a method, or an id and a result or an error"

@@ -75,13 +75,20 @@ extension RPCFailure {
 
     /// Returns the JSON-RPC error in a body and whether it names a request, or `nil` if there is none.
     static func stated(in body: [UInt8]) -> (failure: RPCFailure, hasID: Bool)? {
-        guard let packet = try? RPCPacket(parsing: body), let message = packet.single,
+        (try? RPCPacket(parsing: body)).flatMap { stated(in: $0) }
+    }
+
+    /// Returns the error that is the only message of a packet, and whether it names a request, or `nil` if there
+    /// is none.
+    static func stated(in packet: RPCPacket) -> (failure: RPCFailure, hasID: Bool)? {
+        guard let message = packet.single,
             case .response(let id) = message.kind, let error = message.members["error"],
             let failure = RPCFailure(verbatim: error, of: packet)
         else { return nil }
-        // `hasID` is false only for a null identifier, not for one that is too long or of another type.
-        let isNull = RPCPacket.small(packet.bytes, message.members["id"]) == .null
-        return (failure, id != nil || !isNull)
+        // `hasID` is false without an identifier, not for one that is too long or of another type.
+        let isMissing =
+            message.members["id"].map { RPCPacket.small(packet.bytes, $0) == .null } ?? true
+        return (failure, id != nil || !isMissing)
     }
 
     /// Returns the message of a body in another form, which is a JSON object or plain text, or `nil` for

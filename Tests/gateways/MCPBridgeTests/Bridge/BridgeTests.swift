@@ -147,6 +147,7 @@ struct BridgeTests {
                 #"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID provided"}}"#,
                 2
             ),
+            (#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"No valid session ID provided"}}"#, 2),
             (
                 #"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"No valid session ID provided"}}"#,
                 1

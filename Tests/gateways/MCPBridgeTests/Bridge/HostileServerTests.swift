@@ -60,6 +60,14 @@ struct HostileServerTests {
             whole("event: endpoint\ndata: /elsewhere\n\n", "text/event-stream"),
             "before the request was answered"
         ),
+        (
+            whole(
+                #"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no JSON here"}}"#,
+                "application/json"
+            ),
+            "no JSON here"
+        ),
+        (whole(#"{"jsonrpc":"2.0","error":{"code":-1,"message":"not now"}}"#, "application/json"), "not now"),
         ("HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", "status 202"),
         ("HTTP/1.1 204 No Content\r\n\r\n", "status 204"),
         (redirect(301), "refusing to follow a redirect to http://169.254.169.254/"),
@@ -135,6 +143,18 @@ struct HostileServerTests {
         (
             #"{"error":"invalid_request","error_description":"no header"}"#,
             ["code": -32_000, "message": "the server responded with status 400: no header"]
+        ),
+        (
+            #"{"jsonrpc":"2.0","error":{"code":10,"message":"no header","id":null}}"#,
+            ["code": 10, "message": "no header", "id": .null]
+        ),
+        (
+            #"{"detail":"Not Found"}"#,
+            ["code": -32_000, "message": "the server responded with status 400: Not Found"]
+        ),
+        (
+            #"{"message":"Forbidden"}"#,
+            ["code": -32_000, "message": "the server responded with status 400: Forbidden"]
         ),
         ("<html>error</html>", ["code": -32_000, "message": "the server responded with status 400"]),
         // The identifier of another request, or one of another type, is ignored.

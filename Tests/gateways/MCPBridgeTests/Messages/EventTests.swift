@@ -27,6 +27,10 @@ struct EventTests {
         ("unknown: 1\ndata: a\nDATA: b\n\n", [event("a")]),
         ("data: a", []),
         ("data: a\n", []),
+        (":\n\n:\n\nevent: message\nid: 0\nretry:\ndata: a\n\r\n", [event("a")]),
+        ("event:\ndata: a\n\nevent: x\nevent\ndata: b\n\n", [event("a"), event("b")]),
+        ("\u{FEFF}\u{FEFF}data: a\ndata:\tb\n\n", [event("\tb")]),
+        ("event: x\n\ndata: a\n\n", [event("a")]), (" data: a\ndata : b\ndata\u{3A}c\n\n", [event("c")]),
     ])
     func `streams are read as HTML says, however they are cut`(text: String, events: [Event]) throws {
         let bytes = Array(text.utf8)

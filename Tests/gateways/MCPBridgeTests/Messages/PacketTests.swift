@@ -33,6 +33,8 @@ struct PacketTests {
         (#"{"jsonrpc":"2.0","id":7,"result":{}}"#, .response(.number("7"))),
         ("\u{FEFF}{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}", .response(.number("7"))),
         (#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}"#, .response(nil)),
+        // From version 2025-11-25 on, an error need not say which request it is about.
+        (#"{"jsonrpc":"2.0","error":{"code":1,"message":"m","id":null}}"#, .response(nil)),
         (
             #"{"jsonrpc":"2.0","id":-0.5e+3,"method":"a","later":{"deep":[true,false]}}"#,
             .request(.number("-0.5e+3"))
