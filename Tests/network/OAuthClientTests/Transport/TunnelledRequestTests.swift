@@ -140,6 +140,33 @@ struct TunnelledRequestTests {
         await bench.end()
     }
 
+    /// Refusals with all that corporate proxies add to them.
+    @Test(
+        .holds("88"),
+        arguments: [
+            "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Negotiate\r\n"
+                + "Proxy-Authenticate: NTLM\r\nProxy-Authenticate:\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "5\r\nlogin\r\n0\r\n\r\n",
+            "HTTP/1.0 407 Authentification n\u{E9}cessaire\r\nContent-Length: 9999\r\n\r\n<html>\n\n",
+            "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 407\r\nConnection: keep-alive\r\n\r\n",
+        ],
+        [false, true]
+    )
+    func `a proxy that wants a login is understood however it says so`(
+        reply: String,
+        isGuarded: Bool
+    ) async throws {
+        let bench = try await ProxyBench(isGuarded: isGuarded)
+        bench.proxy.behave(.answer(reply))
+        let result = try await bench.send(bench.request(bench.choice()))
+        guard case .failure(.misconfigured(let message, _)) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(message.contains("407"), "\(message)")
+        await bench.end()
+    }
+
     @Test func `credentials come from a program, which is run once while they work`() async throws {
         let commands = ScriptedCommands(prints: "al:secret\n")
         let bench = try await ProxyBench(credentials: "al:secret", commands: commands)
