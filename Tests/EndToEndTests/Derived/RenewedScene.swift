@@ -256,13 +256,7 @@ struct RenewedScene {
     }
 
     /// Logs in to the session `work`.
-    func logIn() async throws {
-        let result = try await agent.tokenctl(
-            ["login", "work", "--username", "alice", "--password-stdin"],
-            input: "alice-password\n"
-        )
-        try #require(result.status == 0, "\(result) \(agent.log)")
-    }
+    func logIn() async throws { try await agent.logIn() }
 
     /// Requests the credentials as a program does.
     func get() async throws -> ProgramResult {

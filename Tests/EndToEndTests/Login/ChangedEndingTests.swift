@@ -130,12 +130,6 @@ extension EndToEnd {
             }
         }
 
-        private static func logIn(_ agent: AgentUnderTest) async throws {
-            let arguments = ["login", "work", "--username", "alice", "--password-stdin"]
-            let result = try await agent.tokenctl(arguments, input: "alice-password\n")
-            try #require(result.status == 0, "\(result.standardError) \(agent.log)")
-        }
-
         /// A session `work` of `kind` that was logged in to while its tokens were to be ended at the first server.
         private func loggedIn(_ kind: Kind) async throws -> Fixture {
             let first = try await DemoIssuer.start(DemoIssuer.Options())
@@ -144,7 +138,7 @@ extension EndToEnd {
             let agent = try AgentUnderTest()
             try agent.configure(kind.table(first, endedAt: first))
             try await agent.start()
-            try await Self.logIn(agent)
+            try await agent.logIn()
             first.forgetRequests()
             return Fixture(kind: kind, first: first, second: second, agent: agent)
         }
@@ -200,7 +194,7 @@ extension EndToEnd {
                     try host.configure(fleet + table)
                     #expect(try await host.tokenctl("reload").status == 0)
                 }
-                try await logIn(scene.keepers[0])
+                try await scene.keepers[0].logIn()
                 _ = try #require(try await scene.commonToken())
                 scene.issuer.forgetRequests()
                 let fixture = Fixture(kind: kind, first: scene.issuer, second: second, agent: other)

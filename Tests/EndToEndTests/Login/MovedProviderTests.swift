@@ -31,9 +31,7 @@ extension EndToEnd {
                 "[session.work]\nprovider = \"acme\"\nclient_id = \"demo-public\"\nflow = \"password\"\n"
             )
             try await agent.start()
-            let arguments = ["login", "work", "--username", "alice", "--password-stdin"]
-            let login = try await agent.tokenctl(arguments, input: "alice-password\n")
-            try #require(login.status == 0, "\(login.standardError) \(agent.log)")
+            try await agent.logIn()
             return agent
         }
 

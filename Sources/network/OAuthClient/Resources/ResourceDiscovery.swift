@@ -61,11 +61,9 @@ struct ResourceDiscovery: Sendable {
         named: [String],
         isPublic: Bool
     ) async throws(RefreshFailure) -> ResourceMetadata {
-        let places = named.prefix(ResourceDiscovery.maximumNamed) + WellKnownURL.protectedResource(url)
+        let places = Array(named.prefix(ResourceDiscovery.maximumNamed)) + WellKnownURL.protectedResource(url)
         do throws(JSONFetch.FetchError) {
-            return try await first(of: Array(places), isPublic: isPublic) {
-                object,
-                place throws(RefreshFailure) in
+            return try await first(of: places, isPublic: isPublic) { object, place throws(RefreshFailure) in
                 try ResourceDiscovery.metadata(object, from: place, of: url)
             }
         } catch {

@@ -20,71 +20,43 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
     private static let status =
         #""status":{"token":"AT","expirationTimestamp":"2023-11-14T22:13:20Z"}}"# + "\n"
 
+    private static func get(_ fields: String, _ output: String) -> HelperRow {
+        HelperRow(arguments: ["git-credential", "get"], input: fields, output: output)
+    }
+
     /// gitcredentials(7), git-credential(1).
     static let git: [HelperRow] = [
-        HelperRow(arguments: ["git-credential", "get"], input: https + "\n", output: pair),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: https + "capability[]=authtype\n\n",
-            output: bearer + pair
+        get(https + "\n", pair),
+        get(https + "capability[]=authtype\n\n", bearer + pair),
+        get(https + "capability[]=authtype\nwwwauth[]=Basic realm=\"x\"\n\n", pair),
+        get(
+            https + "capability[]=authtype\nwwwauth[]=Basic realm=\"x\"\nwwwauth[]=Bearer\n\n",
+            bearer + pair
         ),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: https + "capability[]=authtype\nwwwauth[]=Basic realm=\"x\"\n\n",
-            output: pair
-        ),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: https + "capability[]=authtype\nwwwauth[]=Basic realm=\"x\"\nwwwauth[]=Bearer\n\n",
-            output: bearer + pair
-        ),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: https + "capability[]=authtype\nwwwauth[]=Negotiate, Bearer realm=\"x\"\n\n",
-            output: bearer + pair
-        ),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: https + "capability[]=authtype\nwwwauth[]=Basic realm=\"Bearer, x\"\n\n",
-            output: pair
-        ),
+        get(https + "capability[]=authtype\nwwwauth[]=Negotiate, Bearer realm=\"x\"\n\n", bearer + pair),
+        get(https + "capability[]=authtype\nwwwauth[]=Basic realm=\"Bearer, x\"\n\n", pair),
         // An empty value clears the list (git-credential(1)).
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: https + "wwwauth[]=Basic\ncapability[]=authtype\nwwwauth[]=\ncapability[]=state\n\n",
-            output: bearer + pair
+        get(
+            https + "wwwauth[]=Basic\ncapability[]=authtype\nwwwauth[]=\ncapability[]=state\n\n",
+            bearer + pair
         ),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: https + "capability[]=authtype\ncapability[]=\ncapability[]=state\nstate[]=x.y\n\n",
-            output: pair
-        ),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: https + "username=me\n\n",
-            output: pair.replacing("oauth2", with: "me")
+        get(https + "capability[]=authtype\ncapability[]=\ncapability[]=state\nstate[]=x.y\n\n", pair),
+        get(
+            https + "username=me\n\n",
+            pair.replacing("oauth2", with: "me")
         ),
         HelperRow(
             arguments: ["git-credential", "--username", "you", "get"],
             input: https,
             output: pair.replacing("oauth2", with: "you")
         ),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: "protocol=https\nhost=named.example.com\n\n",
-            output: pair.replacing("oauth2", with: "robot")
+        get(
+            "protocol=https\nhost=named.example.com\n\n",
+            pair.replacing("oauth2", with: "robot")
         ),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: "protocol=https\nhost=other.org\n\n",
-            output: ""
-        ),
-        HelperRow(
-            arguments: ["git-credential", "get"],
-            input: "protocol=http\nhost=git.example.com\n\n",
-            output: ""
-        ),
-        HelperRow(arguments: ["git-credential", "get"], input: "", output: ""),
+        get("protocol=https\nhost=other.org\n\n", ""),
+        get("protocol=http\nhost=git.example.com\n\n", ""),
+        get("", ""),
         HelperRow(arguments: ["git-credential", "store"], input: https + "password=x\n\n", output: ""),
         HelperRow(arguments: ["git-credential", "whatever"], input: https, output: ""),
         HelperRow(arguments: ["git-credential", "capability"], output: "version 0\ncapability authtype\n"),
